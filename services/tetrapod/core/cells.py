@@ -5,20 +5,17 @@ The constants are columns (`NAME`, `AGE`, …) and the texts that kubectl shows 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from tetrapod.machinery.golang.durations import human_duration
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import format_label_selector
 from tetrapod.machinery.sorting import sort_large
 from tetrapod.machinery.table import Column
-from tetrapod.machinery.timestamps import parse
+from tetrapod.machinery.timed_cells import TimedCell, since
 
 NAME: Final = Column("Name", format="name")
 AGE: Final = Column("Age")
-UNKNOWN: Final = "<unknown>"
 NONE: Final = "<none>"
 UNSET: Final = "<unset>"
 
@@ -37,33 +34,8 @@ def name_of(obj: Object) -> str:
     return name
 
 
-def seconds(timestamp: str) -> float:
-    """Return an RFC 3339 timestamp as seconds since the epoch, raising ValueError for any other text."""
-    return parse(timestamp).timestamp()
-
-
-def since(timestamp: str | None) -> str:
-    """Return the time since a timestamp as kubectl shows ages ("5m3s"), or "<unknown>" without a timestamp.
-
-    Upstream: pkg/printers/internalversion/printers.go, translateTimestampSince
-    """
-    if not timestamp:
-        return UNKNOWN
-    return human_duration(time.time() - seconds(timestamp))
-
-
-def until(timestamp: str | None) -> str:
-    """Return the time until a timestamp as kubectl shows ages ("5m3s"), or "<unknown>" without a timestamp.
-
-    A timestamp more than two seconds in the past gives "<invalid>".
-    """
-    if not timestamp:
-        return UNKNOWN
-    return human_duration(seconds(timestamp) - time.time())
-
-
-def age(obj: Object) -> str:
-    """Return the time since metadata.creationTimestamp as kubectl shows it, or "<unknown>" if it is not set."""
+def age(obj: Object) -> TimedCell | str:
+    """Return a cell with the time since metadata.creationTimestamp, or "<unknown>" if it is not set."""
     return since(obj["metadata"].get("creationTimestamp"))
 
 

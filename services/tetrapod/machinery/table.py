@@ -52,7 +52,8 @@ class TableConvertor:
 
     Args:
         columns: the columns.
-        row: returns the cells of an object, one for each column. It must not modify the object.
+        row: returns the cells of an object, one for each column: JSON values, and `TimedCell`s such as ages. It must
+            not modify the object.
         conditions: returns the conditions of a row, which mark objects that have ended (such as completed pods).
         null_rows: whether `rows` of a Table without rows is null instead of an empty list.
         of_list: returns the function to use as `row` for a list, given all its objects; for kinds whose cells depend on
@@ -62,6 +63,8 @@ class TableConvertor:
         described: the built-in resource (`deployments.apps`) whose column descriptions apply if the columns have none.
         reads: the fields that `row` and `conditions` read, as a struct whose optional fields default to UNSET. Only
             these are then decoded for a row. None decodes whole objects.
+        lasting: whether the cells, except for `TimedCell`s, and the conditions depend on the object alone. They are
+            then computed once for each revision of a stored object.
     """
 
     columns: Sequence[Column]
@@ -73,6 +76,7 @@ class TableConvertor:
     repeats_columns: bool = False
     described: str = ""
     reads: type[msgspec.Struct] | None = None
+    lasting: bool = True
 
 
 _ZERO_TIME: Final = "0001-01-01T00:00:00Z"

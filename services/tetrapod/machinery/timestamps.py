@@ -13,7 +13,6 @@ import re
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
-from tetrapod.machinery.golang.durations import human_duration
 from tetrapod.machinery.golang.quoting import go_quote
 
 _rfc3339 = re.compile(
@@ -119,16 +118,3 @@ def parse_micro(text: str) -> datetime:
     if match is None or len(match[7] or "") != _MICRO_DIGITS:
         raise ValueError(_explain(text, _MICRO_LAYOUT))
     return parse(text)
-
-
-def age(text: str | None) -> str:
-    """Return the time since a timestamp as `kubectl get` shows it, such as `5d3h`.
-
-    The result is `<unknown>` if the timestamp is missing or empty, and `<invalid>` if it cannot be parsed.
-    """
-    if not text:
-        return "<unknown>"
-    try:
-        return human_duration((datetime.now(UTC) - parse(text)).total_seconds())
-    except ValueError:
-        return "<invalid>"

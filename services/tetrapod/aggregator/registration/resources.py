@@ -12,7 +12,7 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery.conditions import find_condition
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
-from tetrapod.machinery.timestamps import age
+from tetrapod.machinery.timed_cells import since
 
 STORAGE_PREFIX: Final = f"{GROUP}/apiservices"
 
@@ -35,7 +35,7 @@ def definitions(on_delete: Callable[[str], None] = lambda name: None) -> list[Re
 def _row(obj: Object) -> list[Any]:
     service = service_of(obj)
     location = "Local" if service is None else f"{service.get('namespace', '')}/{service.get('name', '')}"
-    return [obj["metadata"].get("name", ""), location, _available(obj), age(obj["metadata"].get("creationTimestamp"))]
+    return [obj["metadata"].get("name", ""), location, _available(obj), since(obj["metadata"].get("creationTimestamp"))]
 
 
 def _available(obj: Object) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
-from tetrapod.machinery.timestamps import age
+from tetrapod.machinery.timed_cells import since
 
 
 def _row(binding: Object) -> list[Any]:
@@ -23,7 +23,7 @@ def _row(binding: Object) -> list[Any]:
     return [
         meta.get("name", ""),
         f"{ref.get('kind', '')}/{ref.get('name', '')}",
-        age(meta.get("creationTimestamp")),
+        since(meta.get("creationTimestamp")),
         *wide,
     ]
 

@@ -14,7 +14,7 @@ from tetrapod.core.batch.jobs import scheduling
 from tetrapod.core.batch.jobs import warnings as jobs_warnings
 from tetrapod.core.batch.jobs.validation import validate_template
 from tetrapod.core.batch.schedules import schedule_error, zone_error
-from tetrapod.core.cells import AGE, NAME, NONE, age, containers, name_of, selector_text, since, spec_of, status_of
+from tetrapod.core.cells import AGE, NAME, NONE, age, containers, name_of, selector_text, spec_of, status_of
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.podspec.defaults import set_missing
 from tetrapod.core.podspec.warnings import name_warnings, same_generation
@@ -27,6 +27,7 @@ from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
+from tetrapod.machinery.timed_cells import since
 
 _ZONE_PART: Final = re.compile(r"[A-Za-z.\-_0-9+]{1,14}").fullmatch
 # The controller appends a dash and ten digits to form the name of a Job, which has at most 63 characters.

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from tetrapod.core.cells import name_of, since
+from tetrapod.core.cells import name_of
 from tetrapod.core.events.conversion import convert_event
 from tetrapod.core.events.strategy import EventStore, EventStrategy
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
+from tetrapod.machinery.timed_cells import since
 
 
 def core_events(ttl: int) -> ResourceDefinition:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.core.cells import AGE, NAME, age, name_of, since, spec_of
+from tetrapod.core.cells import AGE, NAME, age, name_of, spec_of
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.resource import GROUP
 from tetrapod.core.resource.device_rules import ErrorLists, pool_name, taint
@@ -20,6 +20,7 @@ from tetrapod.generic.registry.status import ALL_METADATA, StatusStrategy
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
+from tetrapod.machinery.timed_cells import since
 from tetrapod.machinery.timestamps import now_rfc3339
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.core.cells import NAME, NONE, name_of, since, spec_of
+from tetrapod.core.cells import NAME, NONE, name_of, spec_of
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.resource import GROUP
 from tetrapod.core.resource.device_rules import ErrorLists, declared_pool, partition_type
@@ -25,6 +25,7 @@ from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_long_name, is_long_name_caseless
 from tetrapod.machinery.table import Column, TableConvertor
+from tetrapod.machinery.timed_cells import since
 
 _DEFAULT_TYPE: Final = "defaultPartitionTypeAttribute"
 _DEFAULT_LIMIT: Final = 100

@@ -9,10 +9,10 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tetrapod.machinery import timestamps
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.jsonpath import JsonPath, JsonPathError, compile_path, print_value
 from tetrapod.machinery.table import CREATED_DESCRIPTION, NAME_DESCRIPTION, Column, TableConvertor
+from tetrapod.machinery.timed_cells import TimedCell, since
 
 log = logging.getLogger(__name__)
 _AGE: Final[Object] = {
@@ -91,10 +91,8 @@ def _boolean(value: Any) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def _date(value: Any) -> str | None:
-    if not isinstance(value, str):
-        return None
-    return timestamps.age(value) if value else "<unknown>"
+def _date(value: Any) -> TimedCell | str | None:
+    return since(value) if isinstance(value, str) else None
 
 
 _CONVERT: Final[dict[str, Callable[[Any], Any]]] = {

@@ -19,7 +19,7 @@ from tetrapod.machinery.schema import defaulting
 from tetrapod.machinery.schema.validation import validate
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.table import Column, TableConvertor
-from tetrapod.machinery.timestamps import age
+from tetrapod.machinery.timed_cells import since
 from tetrapod.machinery.version_order import priority_key
 
 _STORED: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -252,8 +252,8 @@ class Kind(CompiledSchema):
         columns = [Column(c.name, c.type, priority=c.priority, description=c.description) for c in self.columns]
         stored = self.group_version.version
         row = self._row if not self.versions else lambda obj: self._row(converter.convert(obj, stored))
-        return TableConvertor((Column("Name", format="name"), *columns, Column("Age")), row)
+        return TableConvertor((Column("Name", format="name"), *columns, Column("Age")), row, lasting=False)
 
     def _row(self, obj: Object) -> list[Any]:
         metadata = obj["metadata"]
-        return [metadata["name"], *(c.value(obj) for c in self.columns), age(metadata.get("creationTimestamp"))]
+        return [metadata["name"], *(c.value(obj) for c in self.columns), since(metadata.get("creationTimestamp"))]

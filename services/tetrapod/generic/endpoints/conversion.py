@@ -80,6 +80,11 @@ class Conversion:
                 entry.representations[self.api_version] = encode(obj)
 
     @property
+    def calls_webhook(self) -> bool:
+        """Whether a conversion webhook converts the objects, whose results for one object can differ."""
+        return self._convert_many is not None
+
+    @property
     def metadata_version(self) -> str:
         """The part of a cache key that distinguishes versions, for data that is derived from `metadata_bytes`.
 

@@ -136,7 +136,7 @@ class Representation:
             case "Table":
                 tables = self.tables(accepted)
                 obj = entry.peek() if entry.size < LARGE else {"metadata": orjson.loads(metadata_of(entry.raw))}
-                return self._table(tables, tables.row_of(entry, conversion, keep=False), obj, accepted, status)
+                return self._table(tables, tables.row_of(entry, conversion), obj, accepted, status)
         return self._form_response(lambda: conversion.peek(entry), conversion.bytes(entry), accepted, status)
 
     def object(self, obj: Object, accepted: Accepted, status: int = 200) -> Response:
@@ -255,7 +255,7 @@ class Representation:
             return ListBody(
                 head,
                 tables.in_order(entries),
-                lambda part: joined(part, lambda e: tables.row_of(e, conversion, keep=False)),
+                lambda part: joined(part, lambda e: tables.row_of(e, conversion)),
                 b"]}",
             )
         encoded = orjson.dumps(metadata)

@@ -30,7 +30,7 @@ from tetrapod.machinery.metadata import validate_managed_fields
 from tetrapod.machinery.status import bad_request, conflict, internal_error
 from tetrapod.machinery.status import invalid as invalid_object
 from tetrapod.machinery.table import CREATED_DESCRIPTION, NAME_DESCRIPTION, Column, TableConvertor
-from tetrapod.machinery.timestamps import age
+from tetrapod.machinery.timed_cells import since
 
 SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 _UNSET: Final = -(1 << 31)
@@ -73,7 +73,7 @@ def _row(scale: Object) -> list[Any]:
         meta.get("name") or "",
         scale["spec"].get("replicas") or 0,
         scale["status"]["replicas"],
-        age(meta.get("creationTimestamp")),
+        since(meta.get("creationTimestamp")),
     ]
 
 

@@ -1,6 +1,6 @@
 """Tables (rows of cells with column definitions, which kubectl prints) and PartialObjectMetadata.
 
-Rows are not cached, because cells such as ages depend on the time.
+The entry of a stored object keeps its row, in which only the cells that depend on the time are formatted again.
 Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go, asTable, asPartialObjectMetadata;
 rest.NewDefaultTableConvertor
 """
@@ -8,6 +8,7 @@ rest.NewDefaultTableConvertor
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -24,6 +25,7 @@ from tetrapod.machinery.freeing import use_large
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, bad_request
 from tetrapod.machinery.table import DEFAULT_TABLE, TableConvertor
+from tetrapod.machinery.table_rows import Row, StoredRow
 from tetrapod.machinery.types.descriptions import column_texts
 
 log = logging.getLogger(__name__)
@@ -56,6 +58,7 @@ class Tables:
         self._no_rows = b"null" if convertor is None or convertor.null_rows else b"[]"
         self._version = version
         self._include = include
+        self._partial_head = b',"object":' + _partial_head(version)
 
     def row(self, obj: Object, raw: bytes) -> bytes:
         """Return one row as JSON.
@@ -64,14 +67,28 @@ class Tables:
             obj: the object of which the cells are made.
             raw: the encoded object, which the row includes completely, as PartialObjectMetadata, or not at all.
         """
-        return self._row(obj, self._object(raw))
+        return self._joined(self._row(obj), raw, *_metadata_span(raw))
 
-    def _row(self, obj: Object, included: bytes) -> bytes:
-        """Return one row as JSON, given the object of which the cells are made and the encoded field `object`."""
-        row: dict[str, Any] = {"cells": self._cells(obj)}
-        if self._convertor.conditions is not None and (conditions := self._convertor.conditions(obj)):
-            row["conditions"] = conditions
-        return b'%b,"object":%b}' % (orjson.dumps(row)[:-1], included)
+    def _row(self, obj: Object) -> Row:
+        """Return the row of an object."""
+        conditions = self._convertor.conditions
+        return Row.of(self._cells(obj), None if conditions is None else conditions(obj))
+
+    def _joined(self, row: Row, raw: bytes, begin: int, end: int) -> bytes:
+        """Return a row as JSON with the object in the requested form.
+
+        Args:
+            row: the row.
+            raw: the encoded object.
+            begin: where its metadata begins in `raw`.
+            end: where its metadata ends.
+        """
+        match self._include:
+            case "Metadata":
+                return row.encoded(time.time()) + self._partial_head + raw[begin:end] + b"}}"
+            case "Object":
+                return row.encoded(time.time()) + b',"object":' + raw + b"}"
+        return row.encoded(time.time()) + b',"object":null}'
 
     def of_list(self, entries: Sequence[Entry]) -> Tables:
         """Return an encoder for the rows of these entries.
@@ -81,7 +98,7 @@ class Tables:
         if self._convertor.of_list is None:
             return self
         row = self._convertor.of_list([entry.peek() for entry in entries])
-        return Tables(replace(self._convertor, row=row), self._version, self._include)
+        return Tables(replace(self._convertor, row=row, lasting=False), self._version, self._include)
 
     def in_order(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """Return the entries in the order of the table's rows.
@@ -92,53 +109,47 @@ class Tables:
         order = self._convertor.order
         return entries if order is None else sorted(entries, key=lambda entry: order(entry.peek()))
 
-    def row_of(self, entry: Entry, conversion: Conversion, *, keep: bool = True) -> bytes:
+    def row_of(self, entry: Entry, conversion: Conversion) -> bytes:
         """Return the row of a stored object as JSON.
 
         The object is converted to the requested version only if the row includes it completely, or if it is a custom
-        resource.
+        resource. The first row of an object of at least `LARGE` bytes parses it, and deallocates it part by part: do
+        that in a worker thread.
 
         Args:
             entry: the stored object.
             conversion: converts it to the requested version.
-            keep: whether the parsed object and its metadata stay in the entry, for further rows of it. If not, an
-                object of at least `LARGE` bytes is parsed for this row alone and deallocated part by part; the caller
-                is then a worker thread.
         """
-        if keep and self._include == "Metadata":
-            included = partial_of(entry, conversion, self._version)
+        raw = conversion.bytes(entry) if self._include == "Object" else conversion.metadata_bytes(entry)
+        kept = entry.row
+        if kept is None or kept.table is not self._convertor or kept.version != conversion.api_version:
+            kept = self._stored_row(entry, conversion)
+            if self._convertor.lasting and not conversion.calls_webhook:
+                entry.row = kept
+        return self._joined(kept.row, raw, kept.begin, kept.end)
+
+    def _stored_row(self, entry: Entry, conversion: Conversion) -> StoredRow:
+        custom = conversion.definition.custom
+        if entry.size < LARGE:
+            row = self._row(conversion.peek(entry) if custom else self._read(entry))
         else:
-            whole = self._include == "Object"
-            included = self._object(conversion.bytes(entry) if whole else conversion.metadata_bytes(entry))
-        if keep or entry.size < LARGE:
-            return self._row(conversion.peek(entry) if conversion.definition.custom else self._read(entry), included)
-        make = partial(conversion.object, entry) if conversion.definition.custom else entry.object
-        return use_large(make, lambda obj: self._row(obj, included))
+            row = use_large(partial(conversion.object, entry) if custom else entry.object, self._row)
+        span = _metadata_span(conversion.metadata_bytes(entry))
+        return StoredRow(row, self._convertor, conversion.api_version, *span)
 
     def _read(self, entry: Entry) -> Object:
-        """Return the fields of a built-in object that its cells need, which are then cached in the entry.
+        """Return the fields of a built-in object that its cells need.
 
         It is the whole object if the kind does not declare them, or if a field has an unexpected type.
         """
         fields = self._convertor.reads
         if fields is None:
             return entry.peek()
-        decoded: Object | None = entry.representations.get(fields)
-        if decoded is None:
-            try:
-                decoded = msgspec.to_builtins(_decoder_of(fields).decode(entry.raw))
-            except msgspec.ValidationError:
-                decoded = entry.peek()
-            entry.representations[fields] = decoded
+        try:
+            decoded: Object = msgspec.to_builtins(_decoder_of(fields).decode(entry.raw))
+        except msgspec.ValidationError:
+            return entry.peek()
         return decoded
-
-    def _object(self, raw: bytes) -> bytes:
-        match self._include:
-            case "Object":
-                return raw
-            case "None":
-                return b"null"
-        return partial_bytes(raw, self._version)
 
     def _cells(self, obj: Object) -> list[Any]:
         try:
@@ -215,13 +226,21 @@ def metadata_of(raw: bytes) -> bytes:
     return bytes(_decoder.decode(raw).metadata)
 
 
+def _metadata_span(raw: bytes) -> tuple[int, int]:
+    """Return where the JSON of an encoded object's `metadata` begins and ends."""
+    metadata = metadata_of(raw)
+    begin = raw.index(metadata)  # equal bytes that precede it do as well
+    return begin, begin + len(metadata)
+
+
 def partial_bytes(raw: bytes, version: str) -> bytes:
     """Return the JSON of the PartialObjectMetadata (of meta.k8s.io/`version`) of the encoded object `raw`."""
-    return b'{"kind":"%b","apiVersion":"meta.k8s.io/%b","metadata":%b}' % (
-        PARTIAL.encode(),
-        version.encode(),
-        metadata_of(raw),
-    )
+    return _partial_head(version) + metadata_of(raw) + b"}"
+
+
+def _partial_head(version: str) -> bytes:
+    """Return the JSON of a PartialObjectMetadata up to its metadata."""
+    return b'{"kind":"%b","apiVersion":"meta.k8s.io/%b","metadata":' % (PARTIAL.encode(), version.encode())
 
 
 def partial_of(entry: Entry, conversion: Conversion, version: str) -> bytes:

@@ -12,6 +12,7 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.json_pieces import loads
 from tetrapod.machinery.serializer.json import encode_large
 from tetrapod.machinery.serializer.raw_json import encode_texts
+from tetrapod.machinery.table_rows import StoredRow
 
 
 class Unstored:
@@ -28,7 +29,7 @@ class Unstored:
             called in a worker thread, as `unstored` does.
     """
 
-    __slots__ = ("_object", "indexed", "key", "message", "raw", "representations", "revision")
+    __slots__ = ("_object", "indexed", "key", "message", "raw", "representations", "revision", "row")
 
     def __init__(self, key: str, obj: Object, revision: int = 0, *, large: bool = False) -> None:
         self.key = key
@@ -37,6 +38,7 @@ class Unstored:
         self.representations: dict[Any, Any] = {}
         self.indexed: str | None = None
         self.message: bytes | None = None
+        self.row: StoredRow | None = None
         self._object = obj
 
     @property

@@ -15,6 +15,7 @@ import msgspec
 
 from tetrapod.generic.storage.presence import Presence
 from tetrapod.machinery.gvk import GroupResource, Object
+from tetrapod.machinery.table_rows import StoredRow
 
 
 class Entry(Protocol):
@@ -41,12 +42,14 @@ class Entry(Protocol):
         indexed: the value of the field that the strategy of the resource indexes; None before its first use.
         message: the object in the storage version as a protobuf message; None before its first use. Unlike the other
             encodings it is kept as long as the entry: clients in Go list everything in protobuf.
+        row: the row of the object in a Table; None before its first use. It is kept as long as the entry, too.
     """
 
     key: str
     revision: int
     indexed: str | None
     message: bytes | None
+    row: StoredRow | None
 
     @property
     def raw(self) -> bytes: ...

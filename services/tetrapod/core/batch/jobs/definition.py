@@ -15,9 +15,7 @@ from tetrapod.core.cells import (
     containers,
     name_of,
     pod_template,
-    seconds,
     selector_text,
-    since,
     spec_of,
     status_of,
 )
@@ -27,6 +25,8 @@ from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.machinery.golang.durations import human_duration
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
+from tetrapod.machinery.timed_cells import TimedCell, since
+from tetrapod.machinery.timestamps import parse
 
 
 def definition() -> ResourceDefinition:
@@ -59,10 +59,10 @@ def _row(obj: Object) -> list[Any]:
     else:
         parallelism = spec.get("parallelism") or 0
         completions = f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
-    duration = ""
+    duration: TimedCell | str = ""
     if started := status.get("startTime"):
         ended = status.get("completionTime")
-        duration = human_duration(seconds(ended) - seconds(started)) if ended else since(started)
+        duration = human_duration((parse(ended) - parse(started)).total_seconds()) if ended else since(started)
     return [
         name_of(obj),
         _job_status(obj),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, Final
 
-from tetrapod.core.cells import AGE, NAME, NONE, UNKNOWN, UNSET, age, name_of, seconds, since, status_of, until
+from tetrapod.core.cells import AGE, NAME, NONE, UNSET, age, name_of, status_of
 from tetrapod.core.lifecycle.targets import state_cell, target_cells
+from tetrapod.machinery.golang.durations import human_duration
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
+from tetrapod.machinery.timed_cells import UNKNOWN, TimedCell, since
+from tetrapod.machinery.timestamps import parse
 
 _ENDED: Final = ("Canceled", "Interrupted", "Completed")
 
@@ -21,9 +23,10 @@ def _row(obj: Object) -> list[Any]:
     name = UNSET if shown is None else shown.get("name") or ""
     progress = next((each for each in status.get("responders") or () if shown and each.get("name") == name), None)
     state, end = (UNSET, UNKNOWN) if shown is None or progress is None else _progress(shown["state"], progress)
-    heartbeat, message = UNSET, UNSET
+    heartbeat: TimedCell | str = UNSET
+    message = UNSET
     if progress is not None:
-        heartbeat = _ago(progress["heartbeatTime"]) if progress.get("heartbeatTime") else UNSET
+        heartbeat = since(progress["heartbeatTime"], after=" ago") if progress.get("heartbeatTime") else UNSET
         message = (progress.get("message") or "").strip() or UNSET
     return [
         name_of(obj),
@@ -39,7 +42,21 @@ def _row(obj: Object) -> list[Any]:
     ]
 
 
-def _progress(state: str, progress: Object) -> tuple[str, str]:
+class _Expected(TimedCell, frozen=True, gc=False):
+    """The time until a moment ("in 5m"), or since it ("5m ago").
+
+    Attributes:
+        moment: seconds since the epoch.
+    """
+
+    moment: float
+
+    def text(self, now: float) -> str:
+        ahead = self.moment - now
+        return f"in {human_duration(ahead)}" if ahead > 0 else f"{human_duration(-ahead)} ago"
+
+
+def _progress(state: str, progress: Object) -> tuple[TimedCell | str, TimedCell | str]:
     """Return two cells: the state of the shown responder, and when it is expected to finish.
 
     Args:
@@ -48,21 +65,14 @@ def _progress(state: str, progress: Object) -> tuple[str, str]:
     """
     if state == "Completed":
         ended = progress.get("completionTime")
-        return f"{state} ({_ago(ended)})" if ended else state, "-"
+        return since(ended, f"{state} (", " ago)") if ended else state, "-"
     if state != "Active":
         return state, "-"
     start, expected = progress.get("startTime"), progress.get("expectedCompletionTime")
     if not start:
         return state, UNKNOWN
-    if not expected:
-        end = UNKNOWN
-    else:
-        end = f"in {until(expected)}" if seconds(expected) > time.time() else _ago(expected)
-    return f"Started ({_ago(start)})", end
-
-
-def _ago(timestamp: str) -> str:
-    return f"{since(timestamp)} ago"
+    end = _Expected(parse(expected).timestamp()) if expected else UNKNOWN
+    return since(start, "Started (", " ago)"), end
 
 
 def _requesters(listed: list[Object]) -> str:

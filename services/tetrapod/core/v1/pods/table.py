@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, since, spec_of, status_of
+from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, spec_of, status_of
 from tetrapod.core.v1.pods.table_fields import PodFields
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
+from tetrapod.machinery.timed_cells import TimedCell, since
 
 _SUCCEEDED: Final[list[Object]] = [
     {"type": "Completed", "status": "True", "reason": "Succeeded", "message": "The pod has completed successfully."}
@@ -28,7 +29,7 @@ def pod_row(pod: Object) -> list[Any]:
         name_of(pod),
         f"{state.ready}/{state.total}",
         state.reason,
-        state.restarts_text,
+        state.restarts_cell,
         age(pod),
         (ips[0].get("ip", "") if ips else status.get("podIP", "")) or NONE,
         spec.get("nodeName") or NONE,
@@ -138,10 +139,10 @@ class _PodState:
             self.reason = "Running" if _ready(status) else "NotReady"
 
     @property
-    def restarts_text(self) -> str:
+    def restarts_cell(self) -> TimedCell | str:
         """The number of restarts, followed by the age of the last one ("3 (5m ago)") if it is known."""
         if self.restarts and self.last_restart:
-            return f"{self.restarts} ({since(self.last_restart)} ago)"
+            return since(self.last_restart, f"{self.restarts} (", " ago)")
         return str(self.restarts)
 
 
