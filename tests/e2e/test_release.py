@@ -38,7 +38,7 @@ def test_the_unreleased_section_becomes_that_of_the_version() -> None:
 
 
 @pytest.mark.parametrize(("changelog", "version"), [(NOTHING_NEW, "0.2.0"), (CHANGELOG, "0.1.0")])
-def test_nothing_new_and_a_version_that_exists_are_refused(changelog: str, version: str) -> None:
+def test_an_empty_changelog_and_an_existing_version_are_rejected(changelog: str, version: str) -> None:
     with pytest.raises(NotReleasable):
         dated(changelog, version, datetime.date(2026, 12, 1))
 

@@ -47,7 +47,7 @@ def test_units_are_hardened(units: Path) -> None:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_the_command_line_accepts_them(name: str) -> None:
+def test_the_command_line_accepts_the_arguments_of_a_unit(name: str) -> None:
     text = (UNITS / name).read_text().replace("\\\n", " ")
     (line,) = re.findall(r"^ExecStart=/opt/tetrapod/bin/tetrapod (.*)$", text, re.MULTILINE)
     words = [re.sub(r"\$\{\w+\}", "1.example.com", word) for word in shlex.split(line) if not word.startswith("$")]

@@ -63,7 +63,9 @@ def test_the_previous_revision_is_the_tag_of_the_release_before(checkout: Checko
     assert previous_revision(checkout.root) == "v0.1.0", "not the one of this commit itself"
 
 
-def test_where_there_is_none_it_is_reported_why(checkout: Checkout, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_missing_previous_release_is_reported_with_the_reason(
+    checkout: Checkout, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     nowhere = tmp_path_factory.mktemp("nowhere")
     with pytest.raises(NoRelease, match="no checkout"):
         previous_revision(nowhere)

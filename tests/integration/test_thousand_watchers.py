@@ -92,7 +92,7 @@ async def through_an_outage(address: Address, etcd: Etcd) -> list[int]:
 
 
 @pytest.mark.timeout(300)
-def test_each_lists_at_most_once_again(tmp_path: Path) -> None:
+def test_each_watcher_lists_at_most_once_again_after_an_outage(tmp_path: Path) -> None:
     with (
         running_etcd(tmp_path / "etcd") as etcd,
         many_files(),

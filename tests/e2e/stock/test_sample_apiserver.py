@@ -89,7 +89,7 @@ def test_its_objects_can_be_written_read_watched_and_applied(flunders: str, spac
     assert must(space.client("DELETE", f"{path}/f"), 200)["status"] == "Success"
 
 
-def test_the_checker_finds_nothing_wrong_with_it(flunders: str, cluster: Cluster) -> None:
+def test_check_apiserver_reports_no_failure_of_the_sample_apiserver(flunders: str, cluster: Cluster) -> None:
     data_dir = cluster.target.kubeconfig.parent
     if not (data_dir / "pki").is_dir():
         pytest.skip("not applicable: the front proxy of this target is not ours")

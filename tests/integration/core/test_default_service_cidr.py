@@ -92,7 +92,7 @@ async def test_condition_of_another_component_is_kept_and_reported(core: Core) -
     assert [reason for reason, _ in await notes(core)] == ["Odd"]
 
 
-async def test_one_that_is_being_deleted_is_left_alone(core: Core) -> None:
+async def test_a_service_cidr_that_is_being_deleted_is_not_changed(core: Core) -> None:
     body = {"metadata": {"name": "kubernetes", "finalizers": ["example.com/x"]}, "spec": {"cidrs": [BIG_V4]}}
     await core.client.create(CIDRS, "", body)
     await core.client.delete(CIDRS, "", "kubernetes")

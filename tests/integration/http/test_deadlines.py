@@ -49,7 +49,7 @@ async def test_a_request_that_hangs_is_answered_504_and_its_task_lives_on(query:
     assert (await with_request_deadline(_answer, 0.2)(_request())).status == 200
 
 
-async def test_those_that_began_later_have_their_whole_time() -> None:
+async def test_each_request_has_its_own_deadline() -> None:
     handler = with_request_deadline(_hang, 0.4)
 
     async def late(after: float) -> float:

@@ -136,7 +136,7 @@ async def test_results_of_simultaneous_handshakes_are_not_confused(
     assert set(await asyncio.gather(*(one(number) for number in range(60)))) == {(0, "0"), (1, "2"), (2, "0")}
 
 
-async def test_the_authorities_that_are_welcome_are_named(serve: Serve, trusting: ServingTLS, tmp_path: Path) -> None:
+async def test_the_handshake_names_the_accepted_client_cas(serve: Serve, trusting: ServingTLS, tmp_path: Path) -> None:
     (tmp_path / "proxies.crt").write_bytes(Authority.create("proxies").certificate_pem)
     server = await serve(shown, replace(trusting, client_cas=[*trusting.client_cas, str(tmp_path / "proxies.crt")]))
     context, seen = client(tmp_path), bytearray()

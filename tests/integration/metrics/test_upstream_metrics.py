@@ -57,7 +57,7 @@ def ours(ask: TokenClient, text: str) -> Mapping[str, Mapping[str, Family]]:
     return {"/metrics": families(text), "/metrics/slis": families(ask("GET", "/metrics/slis")[1].decode())}
 
 
-def test_every_name_is_there_but_those_that_can_mean_nothing_here(ours: Mapping[str, Mapping[str, Family]]) -> None:
+def test_every_upstream_metric_exists_except_the_listed_ones(ours: Mapping[str, Mapping[str, Family]]) -> None:
     missing = {name for path, found in UPSTREAM.items() for name in found if name not in ours[path]}
     assert missing == ABSENT
 

@@ -72,7 +72,7 @@ async def test_requests_are_shared_out_and_a_write_goes_on_at_the_other_when_one
     )
 
 
-async def test_where_all_stop_the_client_is_reported_to_come_again(serve: Serve, balanced: BalancedPool) -> None:
+async def test_while_all_replicas_stop_the_response_asks_to_try_again(serve: Serve, balanced: BalancedPool) -> None:
     one, two = Replica("one"), Replica("two")
     urls = [url(await serve(one.handler)), url(await serve(two.handler))]
     balanced.balance("core", urls, ClientTLS())

@@ -114,7 +114,7 @@ async def test_trailers_follow_the_body(front: Front, announced: bytes, whole: b
         assert backend.connections == 1
 
 
-async def test_redirects_pass_or_are_rejected(serve: Serve, pool: BackendPool, front: Front) -> None:
+async def test_redirects_are_passed_on_or_rejected(serve: Serve, pool: BackendPool, front: Front) -> None:
     async with answering(
         b"HTTP/1.1 302 Found\r\nLocation: https://elsewhere/x\r\nContent-Length: 0\r\n\r\n"
     ) as backend:

@@ -281,7 +281,7 @@ async def test_a_read_is_sent_again_when_a_used_connection_turns_out_to_be_dead(
         assert backend.connections == 3
 
 
-async def test_a_silent_server_is_left_after_a_ping(
+async def test_a_connection_is_closed_if_its_server_does_not_answer_a_ping(
     context: Context, pool: BackendPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "READ_IDLE", 0.1)

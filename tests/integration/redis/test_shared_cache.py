@@ -272,7 +272,7 @@ async def test_forged_access_reviews_in_redis_are_rejected(
     await client.aclose()
 
 
-async def test_the_masters_are_asked_about_nowhere(
+async def test_requests_of_system_masters_are_authorized_without_a_webhook(
     redis: support.redis.Redis, webhook: WebhookServer, tmp_path: Path
 ) -> None:
     url = redis.url
@@ -291,7 +291,7 @@ async def test_the_masters_are_asked_about_nowhere(
     await client.aclose()
 
 
-async def test_whose_a_token_is_by_a_webhook_is_known_to_all_replicas(
+async def test_all_replicas_share_the_token_reviews_of_a_webhook(
     redis: support.redis.Redis, webhook: WebhookServer, tmp_path: Path
 ) -> None:
     url = redis.url

@@ -88,7 +88,7 @@ def test_selectors_that_cannot_be_read_are_rejected(labels: str, fields: str, te
     assert (refusal.value.code, refusal.value.message) == (400, text)
 
 
-def test_kinds_with_fields_of_their_own_word_it_otherwise() -> None:
+def test_kinds_with_own_selectable_fields_have_another_error() -> None:
     with pytest.raises(StatusError) as refusal:
         select(define("Pod", "pods", Pods()), "ns", "", "nope=1")
     assert refusal.value.message == "field label not supported: nope"

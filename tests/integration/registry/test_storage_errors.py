@@ -65,7 +65,7 @@ def test_a_store_that_does_not_answer_asks_to_try_again() -> None:
     assert answer["message"] == "The list operation against pods could not be completed at this time, please try again."
 
 
-def test_rejections_pass_and_faults_stay_faults() -> None:
+def test_status_errors_and_unexpected_errors_are_raised_unchanged() -> None:
     refusal = StatusError(418, "Teapot", "short and stout")
     with pytest.raises(StatusError) as raised, Translated(PODS, "p", "create"):
         raise refusal

@@ -143,7 +143,7 @@ async def test_absence_is_not_found(store: Store, ctx: Context, dry: Context) ->
         assert (refusal.code, refusal.message) == (404, 'configmaps "a" not found')
 
 
-async def test_another_uid_is_a_conflict_in_storages_words(store: Store, ctx: Context) -> None:
+async def test_another_uid_is_a_conflict_with_the_message_of_the_storage(store: Store, ctx: Context) -> None:
     uid = (await store.create(ctx, new("ConfigMap", "a"))).object()["metadata"]["uid"]
     refusal = await refused(
         store, ctx, "a", new("ConfigMap", "a", uid="other"), preconditions=Preconditions(uid="other")

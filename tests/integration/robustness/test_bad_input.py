@@ -47,7 +47,7 @@ def test_bytes_that_are_no_json_are_bad_requests(client: Client, body: bytes) ->
 @pytest.mark.parametrize(
     "body", [b"a: [", b"a: &x [*x, *x]", b"a: b: c", b"\t- x", b"--- 1\n--- 2", b"!!python/object:os.system x", b"? {}"]
 )
-def test_yaml_that_is_invalid_or_too_clever_is_a_bad_request(client: Client, body: bytes) -> None:
+def test_malformed_and_unsupported_yaml_is_a_bad_request(client: Client, body: bytes) -> None:
     assert client("POST", MAPS, body, {"Content-Type": "application/yaml"}).status == 400
 
 

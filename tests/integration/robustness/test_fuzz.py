@@ -123,7 +123,7 @@ def good(answer: Answer) -> None:
 
 @FUZZ
 @given(path=st.sampled_from(sorted(KINDS)), obj=objects, where=st.lists(words, max_size=3), value=values)
-def test_any_object_is_taken_or_refused(
+def test_any_object_is_accepted_or_rejected_without_an_internal_error(
     client: Client, path: str, obj: dict[str, Any], where: list[str], value: Any
 ) -> None:
     """Random objects, and valid ones with random content."""
@@ -215,7 +215,7 @@ def places(value: Any) -> list[tuple[Any, Any]]:
 
 @FUZZ
 @given(st.data())
-def test_recorded_writes_with_odd_values_are_taken_or_refused(client: Client, data: st.DataObject) -> None:
+def test_recorded_writes_with_changed_values_are_accepted_or_rejected(client: Client, data: st.DataObject) -> None:
     method, path, body, media_type = data.draw(st.sampled_from(recorded_writes))
     obj = json.loads(body)
     for _ in range(data.draw(st.integers(1, 3))):
@@ -265,7 +265,9 @@ operations = st.lists(
     body=objects | operations | values,
     strict=st.sampled_from(["Strict", "Warn", "Ignore"]),
 )
-def test_any_patch_is_applied_or_refused(client: Client, path: str, kind: str, body: Any, strict: str) -> None:
+def test_any_patch_is_applied_or_rejected_without_an_internal_error(
+    client: Client, path: str, kind: str, body: Any, strict: str
+) -> None:
     query = f"dryRun=All&fieldManager=f&fieldValidation={strict}"
     good(client("PATCH", f"{path}?{query}", body, {"Content-Type": f"application/{kind}"}))
 

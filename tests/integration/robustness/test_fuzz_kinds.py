@@ -335,7 +335,9 @@ class Session:
         ]
 
 
-def test_every_kind_is_taken_or_refused(quick: Client, resources: list[Resource], schemas: dict[str, Any]) -> None:
+def test_generated_objects_of_every_kind_are_accepted_or_rejected(
+    quick: Client, resources: list[Resource], schemas: dict[str, Any]
+) -> None:
     chance = random.Random(SEED)
     session = Session(quick, Maker(schemas, chance), chance)
     print(f"FUZZ_SEED={SEED}")

@@ -294,7 +294,7 @@ async def test_pings_are_answered() -> None:
         await asyncio.wait_for(answered.wait(), 10)
 
 
-async def test_a_server_that_has_gone_silent_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_that_stops_answering_is_detected_by_keepalive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "KEEPALIVE", 0.05)
     monkeypatch.setattr(connection, "KEEPALIVE_TIMEOUT", 0.05)
 
@@ -309,7 +309,7 @@ async def test_a_server_that_has_gone_silent_is_noticed(monkeypatch: pytest.Monk
         assert not channel.ready
 
 
-async def test_where_there_are_others_a_silent_server_is_given_up_soon_but_not_by_what_it_may_do_yet() -> None:
+async def test_new_calls_soon_leave_a_server_that_does_not_answer_and_running_writes_do_not() -> None:
     given_up = asyncio.Event()
 
     async def behave(peer: Peer) -> None:
@@ -393,7 +393,7 @@ async def test_a_lost_connection_ends_every_call_and_the_next_one_is_new() -> No
             assert [isinstance(error, RpcError) and error.code for error in found] == [Code.UNAVAILABLE] * 2
 
 
-async def test_an_answer_without_a_status_is_none() -> None:
+async def test_a_response_without_a_grpc_status_is_an_error() -> None:
     async def behave(peer: Peer) -> None:
         await peer.greet()
         stream = await peer.asked()

@@ -179,7 +179,7 @@ def test_images_are_asked_about_and_answers_kept(client: HttpsClient, images: We
     assert len(images.seen) == 5
 
 
-def test_a_webhook_for_images_that_has_trouble_is_asked_again(client: HttpsClient, images: WebhookServer) -> None:
+def test_an_image_policy_webhook_is_called_again_after_an_error(client: HttpsClient, images: WebhookServer) -> None:
     pods = namespace(client, "retried")
     images.seen.clear()
     refused = client.call("POST", pods, pod("p", "late"))

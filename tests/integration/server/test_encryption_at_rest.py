@@ -66,7 +66,7 @@ def stored(server: Server, prefix: str) -> dict[str, bytes]:
     return dict(rows)
 
 
-def test_secrets_custom_resources_and_all_the_rest_are_encrypted_each_its_way(server: Server, client: Client) -> None:
+def test_secrets_custom_resources_and_other_objects_have_different_encryption(server: Server, client: Client) -> None:
     secret = {"metadata": {"name": "s"}, "stringData": {"treasure": "gold"}}
     assert client("POST", "/api/v1/namespaces/default/secrets", secret).status == 201
     assert client("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", CRD).status == 201

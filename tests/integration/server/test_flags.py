@@ -16,7 +16,7 @@ POD = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image":
 TOKEN = "/api/v1/namespaces/default/serviceaccounts/default/token"
 
 
-def test_they_have_their_effects(tmp_path: Path) -> None:
+def test_supported_flags_have_their_effects(tmp_path: Path) -> None:
     flags = (
         "--profiling=false",
         "--event-ttl=2h",

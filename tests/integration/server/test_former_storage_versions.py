@@ -247,7 +247,7 @@ def test_they_are_updated_in_each_version(door: Door, kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
-def test_they_are_deleted_and_collected(door: Door, kind: Kind) -> None:
+def test_objects_of_a_former_version_are_deleted_and_garbage_collected(door: Door, kind: Kind) -> None:
     version = versions(door, kind)[-1]
     deleted = door.client.call("DELETE", kind.path(version, "deleted"))
     assert deleted.status == 200

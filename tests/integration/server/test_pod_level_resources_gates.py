@@ -86,7 +86,7 @@ def test_new_pods_have_no_resources_at_pod_level(disabled: HttpsClient) -> None:
     assert "resources" not in template["template"]["spec"]
 
 
-def test_stored_pods_keep_them(disabled: HttpsClient) -> None:
+def test_stored_pods_keep_their_pod_level_resources(disabled: HttpsClient) -> None:
     spec = patched(disabled, f"{PODS}/kept", {"metadata": {"labels": {"a": "b"}}})["spec"]
     assert spec["resources"] == TWO
     # an empty field does not count as used: it is dropped, which is a change that is not allowed

@@ -68,7 +68,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
         yield services
 
 
-def test_every_service_answers_and_acts_through_the_front(services: Services, tmp_path: Path) -> None:
+def test_every_service_is_reached_through_the_aggregator(services: Services, tmp_path: Path) -> None:
     kubectl = Kubectl(tmp_path, services.kubeconfig)
     assert "cluster-admin" in kubectl("get", "clusterroles", "-o", "name")
     kubectl("create", "configmap", "a", "--from-literal=x=y")

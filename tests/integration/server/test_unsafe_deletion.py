@@ -255,7 +255,7 @@ def test_the_deletion_needs_its_own_permission_and_is_marked_in_the_audit_log(se
 
 
 @KINDS
-def test_other_options_do_not_go_with_it(setting: Setting, kind: Kind) -> None:
+def test_unsafe_deletion_excludes_other_options(setting: Setting, kind: Kind) -> None:
     others: dict[str, Any] = {
         "propagationPolicy": "Orphan",
         "orphanDependents": True,

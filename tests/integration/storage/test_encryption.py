@@ -125,7 +125,7 @@ async def test_stored_values_are_encrypted_and_all_operations_work(place: Place,
     assert [entry.key for entry in (await again.list(ListQuery())).entries] == ["a/y"]
 
 
-async def test_any_write_of_what_an_old_key_wrote_writes_it_again_though_nothing_changes(place: Place) -> None:
+async def test_an_update_without_changes_encrypts_an_object_with_the_current_key(place: Place) -> None:
     old, _ = await place.server(key("aescbc", "old"))
     first = await create(old, "a/x", n="1")
     pods, _ = await place.server(key("aesgcm", "new", 2), key("aescbc", "old"))
@@ -275,7 +275,7 @@ async def test_a_new_key_of_the_plugin_makes_what_the_old_one_sealed_stale(
     assert (await pods.guaranteed_update("a/x", unchanged)).revision == second.revision
 
 
-async def test_without_its_plugin_a_server_reads_what_it_knows_and_writes_for_three_minutes_more(
+async def test_without_its_plugin_a_server_uses_cached_keys_and_writes_for_three_minutes(
     place: Place, plugin: KmsPlugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(probe, "_HEALTHY_SECONDS", 0)

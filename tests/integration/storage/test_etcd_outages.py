@@ -120,7 +120,9 @@ async def test_a_first_read_without_etcd_is_rejected_and_a_later_one_answered(et
     assert await pods.get("a/x") is not None
 
 
-async def test_a_silent_etcd_is_given_up_by_deadline(etcd: Etcd, backend: EtcdBackend, pods: Cacher) -> None:
+async def test_calls_to_an_etcd_that_does_not_answer_end_at_their_deadline(
+    etcd: Etcd, backend: EtcdBackend, pods: Cacher
+) -> None:
     await create(pods, "a/x")
     await pods.ready()
     etcd.pause()
@@ -149,7 +151,7 @@ async def test_another_endpoint_takes_over(etcd: Etcd, backend: EtcdBackend) -> 
     await none.close()
 
 
-async def test_a_member_that_falls_silent_is_ignored_before_any_deadline(tmp_path: Path) -> None:
+async def test_a_member_that_stops_answering_is_ignored_before_any_deadline(tmp_path: Path) -> None:
     cluster = EtcdCluster(etcd_36(), tmp_path / "etcd")
     cluster.start()
     silent = next(member for member in cluster.members if member is not cluster.leader())

@@ -35,7 +35,7 @@ async def test_the_first_object_of_a_resource_is_noticed(backend: Backend, root:
     await presence.close()
 
 
-async def test_a_group_that_is_let_go_is_forgotten(backend: Backend, root: str) -> None:
+async def test_a_group_that_is_not_followed_any_more_has_no_resources(backend: Backend, root: str) -> None:
     presence = Presence(backend, root)
     assert (await backend.put_if(f"{root}/g.example/apples/ns/a", b"{}", 0)).succeeded
     presence.follow({"g.example"})

@@ -164,7 +164,7 @@ async def test_recorded_databases_keep_their_files_in_their_directory(
 
 
 @pytest.mark.parametrize("careless", ["PRAGMA synchronous = NORMAL", "PRAGMA synchronous = OFF"])
-async def test_a_store_that_does_not_sync_is_found_out(
+async def test_the_power_cut_test_detects_a_store_that_does_not_sync(
     tmp_path: Path, small_log: Callable[..., None], careless: str
 ) -> None:
     small_log(careless)

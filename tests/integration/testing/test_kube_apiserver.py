@@ -87,7 +87,7 @@ def test_both_programs_print_their_flags_as_envtest_expects() -> None:
         assert "--insecure-port" not in done.stdout  # the port that it would use
 
 
-def test_the_stand_in_answers_as_etcd_is_asked(etcd: str) -> None:
+def test_tetrapod_etcd_answers_health_checks_as_etcd(etcd: str) -> None:
     with urllib.request.urlopen(f"{etcd}/health", timeout=5) as answer:
         assert answer.read() == b'{"health":"true","reason":""}'
 

@@ -68,7 +68,7 @@ def pytest_of(directory: Path, text: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_it_costs_nothing_where_it_is_not_used(tmp_path: Path) -> None:
+def test_the_plugin_imports_nothing_where_no_test_uses_it(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text("")
     done = pytest_of(tmp_path, LAZY.replace("PRESENT", "set()"))
     assert done.returncode == 0, done.stdout

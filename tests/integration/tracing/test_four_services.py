@@ -37,7 +37,7 @@ def _made(directory: Path) -> Path:
     return directory
 
 
-def test_the_trace_of_the_service_behind_is_part_of_the_fronts(four: Services) -> None:
+def test_the_trace_of_the_aggregator_contains_that_of_core(four: Services) -> None:
     report = traced(four.url, CONFIG_MAPS, {"metadata": {"name": "a"}})
     behind = step(report, "service core")
     assert behind["spans"][0]["name"] == "HTTP POST"

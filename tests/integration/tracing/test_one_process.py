@@ -176,7 +176,7 @@ def test_only_masters_may_look(server: Server) -> None:
     assert ask(server.url, "/version?trace=1", token="nobodys")[0] == 401
 
 
-def test_other_values_of_the_parameter_are_none_of_ours(server: Server) -> None:
+def test_other_values_of_the_parameter_start_no_trace(server: Server) -> None:
     for value in ("0", "", "yes", "11"):
         assert orjson.loads(ask(server.url, f"/version?trace={value}")[2])["major"] == "1"
     assert ask(server.url, "/version?trace=0", token="alice-token")[0] == 200
@@ -208,7 +208,7 @@ def test_an_external_server_is_one_span_and_does_not_get_the_parameter(server: S
     client.call("DELETE", f"/apis/apiregistration.k8s.io/v1/apiservices/v1.{GROUP}")
 
 
-def test_the_command_shows_the_same(server: Server, tmp_path: Path) -> None:
+def test_the_command_shows_the_same_trace(server: Server, tmp_path: Path) -> None:
     def run(*args: str) -> subprocess.CompletedProcess[str]:
         return run_command("trace", *args, "--kubeconfig", str(server.kubeconfig))
 

@@ -71,7 +71,7 @@ def config_map(name: str) -> Any:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
 
 
-def test_others_are_rejected_as_ever(kept_out: Client) -> None:
+def test_users_outside_of_system_masters_are_rejected(kept_out: Client) -> None:
     refused = kept_out("POST", PATH, config_map("a"))
     assert refused.status == 500
     assert 'failed calling webhook "away.example.com"' in refused.json["message"]

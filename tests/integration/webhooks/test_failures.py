@@ -325,7 +325,7 @@ def test_connections_are_used_again(hooked: Hooked) -> None:
     assert hooked.hook.connections == 1
 
 
-def test_metrics_tell_of_calls_rejections_and_of_what_was_let_through(hooked: Hooked) -> None:
+def test_metrics_count_calls_rejections_and_ignored_failures(hooked: Hooked) -> None:
     hooked.hook.on("/deny", lambda r: answered(r, allowed=False))
     hooked.hook.on("/break", lambda r: Answer(500, b"x", TEXT))
     with hooked.configured("Validating", hooked.declared("denying", "/deny")):

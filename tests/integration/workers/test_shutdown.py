@@ -99,7 +99,7 @@ def test_service_manager_sees_one_server(tmp_path: Path, monkeypatch: pytest.Mon
         assert set(received[:-1]) <= {b"WATCHDOG=1"}
 
 
-def test_silent_worker_gets_no_connections(server: WorkerServer) -> None:
+def test_a_worker_that_does_not_answer_gets_no_connections(server: WorkerServer) -> None:
     frozen, other = server.pids()
     os.kill(frozen, signal.SIGSTOP)
     try:

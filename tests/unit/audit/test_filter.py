@@ -68,7 +68,7 @@ async def ends(error: BaseException, asked: Request | None = None) -> list[Any]:
     return kept.documents[1:]
 
 
-async def test_a_bug_is_a_panic() -> None:
+async def test_an_unexpected_exception_is_logged_in_the_stage_panic() -> None:
     (event,) = await ends(RuntimeError("oops"))
     assert event["stage"] == "Panic"
     assert event["responseStatus"] == {

@@ -56,7 +56,7 @@ STRUCT = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind stri
         (HEAD + b"jwt: [{issuer: {foo: 1}}]\n", 'strict decoding error: unknown field "jwt[0].issuer.foo"'),
     ],
 )
-def test_a_file_that_is_invalid(data: bytes, text: str) -> None:
+def test_an_invalid_file_is_rejected_with_upstreams_message(data: bytes, text: str) -> None:
     with pytest.raises(ValueError) as refused:
         load_configuration(data)
     assert str(refused.value) == text

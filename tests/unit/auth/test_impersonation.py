@@ -60,7 +60,7 @@ async def refusal(
     return caught.value.message
 
 
-async def test_without_headers_nothing_happens() -> None:
+async def test_without_impersonation_headers_the_user_is_unchanged() -> None:
     assert await become(chain(), SA) == SA
 
 

@@ -77,7 +77,7 @@ def texts(errors: list[Any]) -> list[str]:
     return [str(error) for error in errors]
 
 
-def test_role_validation_speaks_as_upstream() -> None:
+def test_invalid_roles_have_upstreams_errors() -> None:
     assert texts(validate_role({"rules": [{}]}, namespaced=False)) == [
         "rules[0].apiGroups: Required value: resource rules must supply at least one api group",
         "rules[0].resources: Required value: resource rules must supply at least one resource",
@@ -99,7 +99,7 @@ def test_role_validation_speaks_as_upstream() -> None:
     ]
 
 
-def test_binding_validation_speaks_as_upstream() -> None:
+def test_invalid_bindings_have_upstreams_errors() -> None:
     group = "rbac.authorization.k8s.io"
     bad = {"roleRef": {"apiGroup": group, "kind": "", "name": ""}, "subjects": [{"kind": "Node", "name": "n"}, {}]}
     assert texts(validate_binding(bad, namespaced=False)) == [

@@ -238,7 +238,7 @@ async def test_a_websocket_token_sent_badly_is_401(protocols: str) -> None:
         await who(websocket(protocols))
 
 
-async def test_a_found_token_is_not_asked_for_again_and_a_rejected_one_is() -> None:
+async def test_accepted_tokens_are_cached_and_rejected_ones_are_not() -> None:
     tokens = Tokens()
     cached = CachedTokenAuthenticator(tokens)
     for _ in range(3):

@@ -21,7 +21,7 @@ def names(services_apart: bool) -> set[tuple[str, str]]:
     }
 
 
-def test_in_one_process_the_policy_is_upstreams_alone() -> None:
+def test_in_one_process_the_bootstrap_policy_equals_upstreams() -> None:
     assert not [name for _, name in names(False) if "tetrapod" in name]
     assert [name for _, name in names(True) - names(False) if not name.startswith("system:tetrapod:")] == []
 

@@ -27,7 +27,7 @@ def test_times_are_shown_as_durations_and_rates_as_numbers() -> None:
     assert flags["etcd-servers"] == "[https://***@etcd:2379]"
 
 
-def test_the_log_tells_them_as_upstreams_does(caplog: pytest.LogCaptureFixture) -> None:
+def test_flags_are_logged_as_by_upstream(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         log_flags(Options().with_flags({"tls-min-version": 'V"', "request-timeout": 90.0}).flags())
     lines = [record.getMessage() for record in caplog.records]

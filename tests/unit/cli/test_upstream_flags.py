@@ -11,7 +11,7 @@ from tetrapod.cli.flags import flags_of, parse_options, split_ignored
 from tetrapod.cli.upstream_flags import ACCEPTED, REJECTED, SWITCHES
 
 
-def test_a_switch_takes_nothing_of_the_line_and_others_take_their_value() -> None:
+def test_a_boolean_flag_takes_no_separate_value_and_other_flags_do() -> None:
     line = [
         "--contention-profiling",
         "--secure-port=1",
@@ -61,11 +61,11 @@ def test_unknown_flags_are_rejected() -> None:
         parse_options("up", ["--cloud-provider=aws"])
 
 
-def test_an_old_name_is_the_new_one() -> None:
+def test_a_former_name_of_a_flag_sets_the_flag() -> None:
     assert parse_options("up", ["--audit-webhook-batch-initial-backoff=3s"]).audit.webhook.initial_backoff == 3
 
 
-def test_no_flag_is_reported_to_have_an_effect_and_none() -> None:
+def test_no_flag_of_up_is_also_accepted_without_effect() -> None:
     ours = {flag.name for flag, _ in flags_of("up")}
     assert ours & ACCEPTED == {"cert-dir"}  # separate services do not have these flags
     assert SWITCHES | REJECTED.keys() <= ACCEPTED

@@ -55,7 +55,7 @@ async def test_the_exempt_level_has_no_limit() -> None:
     assert not any(begin(queues).waits for _ in range(100))
 
 
-async def test_a_full_queue_rejects_and_a_request_whose_turn_comes_is_reported() -> None:
+async def test_a_full_queue_rejects_and_a_waiting_request_gets_the_next_seat() -> None:
     queues = QueueSet("level", Queuing(1, 2, 1), 1)
     running = begin(queues)
     waiting = [begin(queues) for _ in range(2)]
@@ -66,7 +66,7 @@ async def test_a_full_queue_rejects_and_a_request_whose_turn_comes_is_reported()
     assert waiting[1].waits
 
 
-async def test_a_request_that_waited_too_long_leaves_and_takes_nobodys_turn() -> None:
+async def test_a_request_that_times_out_in_its_queue_takes_no_seat() -> None:
     queues = QueueSet("level", Queuing(1, 5, 1), 1)
     running, impatient, patient = begin(queues), begin(queues), begin(queues)
     assert not await queues.wait(impatient, 0.01)

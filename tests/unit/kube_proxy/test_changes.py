@@ -29,7 +29,7 @@ def test_a_service_is_added_changed_and_removed() -> None:
     assert not changes.ports
 
 
-def test_a_change_that_is_undone_or_does_not_matter_is_none() -> None:
+def test_undone_and_irrelevant_changes_are_not_reported() -> None:
     changes = ServiceChanges(Family.IPV4)
     obj = service("ns", "svc", "10.0.0.1", P80)
     changes.update(None, obj)

@@ -79,7 +79,7 @@ def run(*arguments: str) -> Result:
         ),
     ],
 )
-def test_invalid_settings_are_rejected_in_upstreams_words(arguments: str, text: str) -> None:
+def test_invalid_settings_are_rejected_with_upstreams_messages(arguments: str, text: str) -> None:
     result = run(*arguments.split())
     assert (result.exit_code, result.stderr) == (1, f"Error: failed validate: {text}\n")
 

@@ -88,12 +88,12 @@ def test_missing_keys_may_be_an_error() -> None:
         jsonpath.compile("{.nope}", allow_missing_keys=False).find(OBJECT)
 
 
-def test_the_first_value() -> None:
+def test_first_returns_the_first_value_or_none() -> None:
     assert jsonpath.compile_path(".spec.o.a").first(OBJECT) == 1
     assert jsonpath.compile_path(".spec.l[9]").first(OBJECT) is None
 
 
 @given(st.text(alphabet="{}[]().*,:?@$'\"\\=<>!az01-+ \n", max_size=25))
-def test_any_template_is_parsed_or_refused(text: str) -> None:
+def test_any_template_is_parsed_or_rejected(text: str) -> None:
     with contextlib.suppress(jsonpath.JsonPathError):
         jsonpath.compile(text).execute(OBJECT)

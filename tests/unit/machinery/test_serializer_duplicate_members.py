@@ -21,7 +21,7 @@ def test_members_that_come_twice_are_written_twice() -> None:
     assert as_written(TWICE) == {"a": "2", "b": [{"c": 2}]}, "decoders take the last"
 
 
-def test_a_patch_leaves_them_until_it_goes_through_them() -> None:
+def test_a_json_patch_keeps_duplicate_members_unless_its_path_crosses_them() -> None:
     assert patched(add(b"/x")) == b'{"x":%s}' % TWICE
     assert patched(add(b"/x"), b'{"op":"test","path":"/x/a","value":"2"}') == b'{"x":%s}' % TWICE
     assert patched(add(b"/x"), add(b"/x/d", b"1")) == b'{"x":{"a":"2","b":[{"c":1,"c":2}],"d":1}}'

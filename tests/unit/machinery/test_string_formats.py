@@ -53,7 +53,7 @@ def test_a_format_rejects(name: str, text: str) -> None:
         ("http://[::1%20]", 'invalid URL escape "%20"'),
     ],
 )
-def test_a_host_in_a_url_is_rejected_in_gos_words(text: str, complaint: str) -> None:
+def test_malformed_hosts_of_urls_have_the_errors_of_go(text: str, complaint: str) -> None:
     with pytest.raises(BadUrl) as caught:
         parse(text)
     assert str(caught.value) == complaint

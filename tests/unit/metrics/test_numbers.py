@@ -139,7 +139,7 @@ def test_a_row_is_one_number_with_what_is_added_and_is_not_shown_before_it_count
     assert {labels["of"]: value for _, labels, value in counter.samples()} == {"a": 3, "b": 1}
 
 
-def test_rows_that_are_kept_hold_of_count_on_after_a_reset(isolated: list[Metric]) -> None:
+def test_rows_that_callers_keep_still_count_after_a_reset(isolated: list[Metric]) -> None:
     counter, histogram = (
         Counter("test_total", "Of a test.", ("of",)),
         Histogram("test_seconds", "Of a test.", ("of",), BUCKETS),

@@ -271,7 +271,7 @@ async def test_a_document_is_made_once_also_for_a_client_that_has_gone(source: B
     assert Slow.times == 1
 
 
-async def test_caches_are_reported_that_the_form_is_negotiated(handlers: OpenAPIHandlers) -> None:
+async def test_documents_vary_by_the_accept_header(handlers: OpenAPIHandlers) -> None:
     unasked = await handlers.document(get("/openapi/v3/apis/apps"))
     index = await handlers.index(get("/openapi/v3"))
     unchanged = await handlers.document(get("/openapi/v3/apis/apps", if_none_match=header(unasked, b"etag")))

@@ -57,7 +57,7 @@ async def test_it_is_the_current_task_from_the_first_line_and_keeps_its_context(
 
 
 @pytest.mark.parametrize("steps", [0, 1, 3])
-async def test_cancelled_at_any_moment_it_learns_of_it_and_so_does_what_it_waits_for(steps: int) -> None:
+async def test_a_cancelled_task_cancels_what_it_awaits(steps: int) -> None:
     waited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     heard: list[str] = []
 
@@ -94,7 +94,7 @@ async def test_a_timeout_set_in_the_first_part_ends_what_comes_later() -> None:
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-async def test_its_error_is_the_tasks(at_once: bool) -> None:
+async def test_an_error_of_the_coroutine_is_raised_by_its_task(at_once: bool) -> None:
     async def work() -> None:
         if not at_once:
             await asyncio.sleep(0)

@@ -112,7 +112,7 @@ async def test_a_new_request_does_not_overtake_one_that_waits_for_the_second_thr
 
 
 @pytest.mark.parametrize("granted", [False, True])
-async def test_a_cancelled_request_passes_its_turn_on(granted: bool) -> None:
+async def test_a_cancelled_request_hands_its_thread_to_the_next_one(granted: bool) -> None:
     threads = LargeWorkThreads(1)
     go_on, called = threading.Event(), []
     first = asyncio.create_task(threads.call(go_on.wait))

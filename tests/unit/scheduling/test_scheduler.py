@@ -68,7 +68,7 @@ async def test_steps_become_short_where_requests_are_long() -> None:
     await asyncio.gather(*flood)
 
 
-async def test_flows_that_wait_take_turns() -> None:
+async def test_waiting_flows_are_served_equally() -> None:
     served = Served()
     tasks = [asyncio.create_task(served.request(flow)) for flow in ("one",) * 60 + ("two",) * 60]
     await asyncio.gather(*tasks)
@@ -76,7 +76,7 @@ async def test_flows_that_wait_take_turns() -> None:
     assert abs(last.count("one") - last.count("two")) <= 10
 
 
-async def test_groups_take_turns_however_many_flows_they_have() -> None:
+async def test_groups_are_served_equally_however_many_flows_they_have() -> None:
     """The controller manager must keep up with the work that five hundred kubelets make."""
     served = Served()
     nodes = [f"nodes/{number}" for number in range(60)]
@@ -86,7 +86,7 @@ async def test_groups_take_turns_however_many_flows_they_have() -> None:
     assert abs(last.count("controllers/manager") - 20) <= 5
 
 
-async def test_flows_of_a_group_take_turns() -> None:
+async def test_flows_of_a_group_are_served_equally() -> None:
     served = Served()
     flows = [*["a/one"] * 40, *["a/two"] * 40, *["b/three"] * 80]
     tasks = [asyncio.create_task(served.request(flow)) for flow in flows]
@@ -139,7 +139,7 @@ async def test_requests_of_a_single_flow_are_no_contention() -> None:
     assert not scheduler.contended()
 
 
-async def test_background_flows_are_no_contention() -> None:
+async def test_background_flows_do_not_count_as_contention() -> None:
     """Other services send a few requests a second, and must not shorten the steps of a lone user."""
     now = 100.0
     scheduler = FairScheduler(clock=lambda: 0.0, now=lambda: now, is_background=lambda flow: flow == "service")
@@ -248,7 +248,7 @@ async def test_started_requests_continue_before_new_ones_start() -> None:
     assert len(served.order) == 101
 
 
-async def test_many_started_requests_continue_in_turn() -> None:
+async def test_many_started_requests_continue_in_their_order() -> None:
     served = Served()
     committed = asyncio.Event()
 

@@ -13,7 +13,7 @@ from tetrapod.generic.storage.cacher.continue_token import Continuation, decode,
 PREFIX = "invalid continue token: continue key is not valid: "
 
 
-def test_the_form_is_upstreams() -> None:
+def test_a_token_is_encoded_as_by_upstream() -> None:
     token = encode(Continuation("name\0", 42))
     assert base64.urlsafe_b64decode(token + "==") == b'{"v":"meta.k8s.io/v1","rv":42,"start":"name\\u0000"}'
     assert "=" not in token

@@ -83,7 +83,7 @@ async def test_others_than_masters_are_rejected() -> None:
     assert caught.value.code == 403
 
 
-async def test_an_endless_stream_ends_once_it_has_begun_by_its_own_hand() -> None:
+async def test_tracing_ends_an_endless_stream_after_it_has_begun() -> None:
     ended = []
 
     async def run(writer: StreamWriter) -> None:

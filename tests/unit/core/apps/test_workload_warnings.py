@@ -55,7 +55,7 @@ def test_an_annotation_equal_to_the_pods_profile_causes_no_warning() -> None:
         assert len(template_warnings(given, "spec.template")) == told
 
 
-def test_projections_of_nothing_and_certificates_over_one_another() -> None:
+def test_projected_volumes_without_sources_or_with_overlapping_paths_cause_warnings() -> None:
     certificate = {"keyPath": "a", "certificateChainPath": "a/b"}
     volume = {"name": "v", "projected": {"sources": [{}, {"podCertificate": certificate}]}}
     assert template_warnings(template(volumes=[volume]), "spec.template") == [

@@ -115,7 +115,7 @@ async def test_only_significant_updates_are_evaluated() -> None:
             await admitted(request(pod(hostPID=True, image="y"), old, subresource=subresource), labels)
 
 
-async def test_workloads_are_warned_about_and_never_refused() -> None:
+async def test_workloads_get_warnings_and_are_never_rejected() -> None:
     deployment = {"metadata": {"name": "d"}, "spec": {"template": {"spec": {"hostPID": True}}}}
     done = await admitted(request(deployment, resource="deployments"), asked(enforce="baseline", warn="baseline"))
     assert done.warnings == [f'would violate PodSecurity "baseline:latest": {HOST_PID}']

@@ -56,5 +56,5 @@ def test_windows_host_processes_are_forbidden_too() -> None:
     ]
 
 
-def test_elsewhere_they_are_allowed() -> None:
+def test_privileged_containers_are_allowed_by_default() -> None:
     assert told(validation.validate({"metadata": {"name": "p"}, "spec": spec()})) == []

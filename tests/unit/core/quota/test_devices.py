@@ -102,7 +102,9 @@ def of_the_pod(name: str, created: str = "2026-01-01T00:00:00Z") -> Any:
         (CLAIM, Cluster(others=(of_the_pod("a"),)), "3"),
     ],
 )
-def test_a_claim_made_for_a_pod_is_charged_for_what_the_pod_is_not(claim: Any, cluster: Cluster, devices: str) -> None:
+def test_a_claim_of_a_pod_is_charged_for_what_its_pod_does_not_request(
+    claim: Any, cluster: Cluster, devices: str
+) -> None:
     context = asyncio.run(claim_context(claim, cluster))
     used = usage_of(CLAIMS, claim, context)
     assert str(used[GPUS]) == devices

@@ -66,7 +66,7 @@ def test_the_best_clause_that_can_be_given_wins(header: str, wanted: Accepted | 
         ("a/b;q=0.1,c/d,e/*", ["c/d", "e/*", "a/b"]),
     ],
 )
-def test_clauses_are_sorted_by_a_rule_that_is_no_order(header: str, wanted: list[str]) -> None:
+def test_clauses_of_accept_are_sorted_as_by_upstreams_inconsistent_rule(header: str, wanted: list[str]) -> None:
     assert [f"{clause.type}/{clause.subtype}" for clause in parse_accept(header)] == wanted
 
 

@@ -47,6 +47,6 @@ def test_errors_of_atoi_name_it() -> None:
             atoi(text)
 
 
-def test_a_sign_is_not_unsigned() -> None:
+def test_an_unsigned_number_has_no_sign() -> None:
     with pytest.raises(ValueError, match="invalid syntax"):
         parse_uint("+1")

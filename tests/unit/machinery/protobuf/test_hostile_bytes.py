@@ -81,7 +81,7 @@ def nested_schema(depth: int, inner: bytes = b"") -> bytes:
     return field(2, field(7, field(4, field(1, inner))))
 
 
-def test_nesting_that_is_real_is_read_and_deeper_nesting_refused() -> None:
+def test_nesting_within_the_limit_is_decoded_and_deeper_nesting_rejected() -> None:
     assert decoded(nested_schema(40), CRD) is not None
     for depth in (150, 250, 1000, 5000):
         with pytest.raises(protobuf.DecodeError, match="max depth"):
@@ -127,7 +127,7 @@ def test_bodies_that_are_no_envelope(data: bytes, text: str) -> None:
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
-def test_numbers_that_json_has_not(number: str) -> None:
+def test_numbers_that_json_cannot_express_are_rejected(number: str) -> None:
     import struct
 
     with pytest.raises(protobuf.DecodeError, match="unsupported value"):

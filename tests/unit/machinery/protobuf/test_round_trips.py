@@ -54,7 +54,7 @@ def test_objects_come_back_as_they_were(kind: GroupVersionKind, data: st.DataObj
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data(), where=st.floats(0, 1), byte=st.integers(0, 255))
-def test_a_damaged_body_is_another_object_or_refused(
+def test_a_damaged_body_is_decoded_or_rejected(
     kind: GroupVersionKind, data: st.DataObject, where: float, byte: int
 ) -> None:
     body = bytearray(protobuf.encode(stored(data.draw(objects(kind)), kind)))

@@ -379,7 +379,7 @@ def test_times_are_read_as_leniently_as_go_does(sent: str, kept: str) -> None:
         ("\u00e9", 'as "2006-01-02T15:04:05.000000Z07:00": cannot parse "\\xc3\\xa9" as "2006"'),
     ],
 )
-def test_times_are_rejected_in_the_words_of_go(sent: str, words: str) -> None:
+def test_malformed_times_have_the_errors_of_go(sent: str, words: str) -> None:
     with pytest.raises(DecodeError) as refusal:
         decoded("Lease", {"spec": {"renewTime": sent}}, "coordination.k8s.io/v1")
     assert (
