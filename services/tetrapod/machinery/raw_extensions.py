@@ -129,11 +129,17 @@ def forget_texts(obj: Object, paths: Sequence[RawPath], *, compact: bool = False
             owner[name] = with_compact_text(value) if compact else dict(value)
 
 
-def add_go_texts(obj: Object, paths: Sequence[RawPath]) -> None:
-    """Make the fields without a text `Verbatim` if Go's encoder would escape characters in them, in place."""
+def add_go_texts(obj: Object, paths: Sequence[RawPath], *, sent: bool) -> None:
+    """Make the fields without a text `Verbatim` where Go would give them another text than ours, in place.
+
+    Args:
+        obj: the object.
+        paths: the paths of the fields.
+        sent: whether Go keeps numbers in them as the client has sent them, instead of encoding them anew.
+    """
     for owner, name in _places(obj, paths):
         if isinstance(value := owner.get(name), dict):
-            owner[name] = with_go_text(value)
+            owner[name] = with_go_text(value, sent=sent)
 
 
 def _places(obj: Object, paths: Sequence[RawPath]) -> Iterator[tuple[Object, str]]:

@@ -15,6 +15,7 @@ from support.forms import FORMS, serving
 from support.https_client import APPLY, MERGE, HttpsClient, causes, created
 
 PROTOBUF: Final = {"accept": "application/vnd.kubernetes.protobuf"}
+STRATEGIC: Final = "application/strategic-merge-patch+json"
 GROUP: Final = "/apis/resource.k8s.io/v1"
 BETA: Final = "/apis/resource.k8s.io/v1beta1"
 NAMESPACED: Final = "/namespaces/default/resourceclaims"
@@ -210,3 +211,34 @@ def test_applied_texts_are_escaped_and_have_sorted_keys(client: HttpsClient, suf
     body = f'{{{kind},"revision":1,"data":{{"z":"<","m":1.0,"a":1e5}}}}'
     path = f"{REVISIONS}/applied-text?fieldManager=m{suffix}"
     assert sent(client, "PATCH", path, body, APPLY) == b'{"a":100000,"m":1,"z":"\\u003c"}'
+
+
+ANEW: Final = {"1.0": "1", "1e20": "100000000000000000000", "1e+20": "100000000000000000000"}
+
+
+@pytest.mark.parametrize(
+    ("content_type", "number"),
+    [
+        *[("application/json", number) for number in ("1.0", "1e20", "1e+20", "100000000000000000000", "0.000001")],
+        *[(patch, number) for patch in (MERGE, "application/json-patch+json") for number in ("1.0", "1e+20")],
+        *[(anew, number) for anew in ("application/yaml", STRATEGIC) for number in (*ANEW, "0.000001")],
+    ],
+)
+def test_only_yaml_and_strategic_merge_patches_encode_numbers_anew(
+    client: HttpsClient, content_type: str, number: str
+) -> None:
+    config = f'[{{"opaque": {{"driver": "a.example.com", "parameters": {{"a": {number}}}}}}}]'
+    spec = f'"spec": {{"config": {config}}}'
+    classes = f"{GROUP}/deviceclasses"
+    made = created(client, classes, {"metadata": {"generateName": "numbers-"}})
+    path = f"{classes}/{made['metadata']['name']}"
+    kind = f'"kind": "DeviceClass", "apiVersion": "resource.k8s.io/v1", "metadata": {json.dumps(made["metadata"])}'
+    method, body = {
+        MERGE: ("PATCH", f"{{{spec}}}"),
+        STRATEGIC: ("PATCH", f"{{{spec}}}"),
+        "application/json-patch+json": ("PATCH", f'[{{"op": "add", "path": "/spec/config", "value": {config}}}]'),
+    }.get(content_type, ("PUT", f"{{{kind}, {spec}}}"))
+    with client.send(method, path, body.encode(), content_type) as answer:
+        assert answer.status == 200, answer.read()
+    text = in_json(client, path).partition(b'"parameters":{"a":')[2].partition(b"}")[0].decode()
+    assert text == (ANEW.get(number, number) if content_type in ("application/yaml", STRATEGIC) else number)

@@ -30,5 +30,18 @@ def test_the_first_mismatched_field_is_reported(spec: Any, words: str) -> None:
     assert decoding_error({"apiVersion": "v1", "kind": "Service", "metadata": {}, "spec": spec}, SERVICE) == words
 
 
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (["x"], "unrecognized type: uint8"),
+        ([1.5], "cannot convert float64 to uint8"),
+        ([{}], "unrecognized type: uint8"),
+    ],
+)
+def test_the_mistaken_element_of_bytes_is_reported(data: Any, words: str) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {}, "data": {"a": data}}
+    assert decoding_error(secret, load("io.k8s.api.core.v1.Secret")) == words
+
+
 def test_an_invalid_kind_is_reported_before_other_errors() -> None:
     assert decoding_error({"metadata": 5, "kind": []}, SERVICE) == "unrecognized type: string"

@@ -53,9 +53,15 @@ def test_a_body_without_the_field_is_unchanged(body: bytes) -> None:
     assert decoded(body, "list", EACH, "data") == orjson.loads(body)
 
 
-@pytest.mark.parametrize("text", ['{"a":1e5}', '{"a":1.0,"b":-0}', '{"a":1,"a":2}', '{"a":"\\/"}'])
+@pytest.mark.parametrize("text", ['{"a":1e5}', '{"a":1e20}', '{"a":1.0,"b":-0}', '{"a":1,"a":2}', '{"a":"\\/"}'])
 def test_numbers_and_duplicate_fields_are_remembered(text: str) -> None:
     assert decoded(f'{{"data":{text}}}'.encode(), "data")["data"].text == text
+
+
+@pytest.mark.parametrize("number", ["1e20", "1e+20", "1e-6", "1.50", "100000000000000000000"])
+def test_numbers_are_encoded_as_they_were_sent(number: str) -> None:
+    body = f'{{"kind":"X","list":[{{"data":{{"a":{number}}}}},{{"data":{{"b":"\\u0000","c":{number}}}}}]}}'.encode()
+    assert encode_texts(decoded(body, "list", EACH, "data")) == body
 
 
 def test_a_text_equals_a_value_that_go_writes_so() -> None:

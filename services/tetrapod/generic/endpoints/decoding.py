@@ -166,7 +166,7 @@ class Decoder:
         if not self.custom and (paths := raw_paths(self.kind.group, self.kind.kind)):
             for path in paths if media_type == JSON else ():
                 remember(obj, path, body)
-            add_go_texts(obj, paths)
+            add_go_texts(obj, paths, sent=media_type in (JSON, PROTOBUF))
         return obj
 
     def _parse(self, body: bytes, media_type: str) -> Decoded:

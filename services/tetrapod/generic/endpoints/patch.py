@@ -116,10 +116,11 @@ def _revised(scope: Scope, mechanism: PatchMechanism, name: str, current: Object
             that they do not change.
     """
     paths = raw_paths(scope.definition.group, scope.definition.kind)
+    by_text = patch_type in (JSON_PATCH, MERGE_PATCH)
     texts: list[Any] = []
     if current is not None:
         texts = fields_at(current, paths)
-        forget_texts(current, paths, compact=patch_type in (JSON_PATCH, MERGE_PATCH))
+        forget_texts(current, paths, compact=by_text)
     exists = current is not None and current["metadata"].get("uid")
     new = mechanism.revise(current) if current is not None and exists else mechanism.create(name)
     if exists and mechanism.unchanged:
@@ -127,7 +128,7 @@ def _revised(scope: Scope, mechanism: PatchMechanism, name: str, current: Object
         return new
     if patch_type == MERGE_PATCH:
         sort_changed(new, paths, texts)
-    add_go_texts(new, paths)
+    add_go_texts(new, paths, sent=by_text)
     return new
 
 

@@ -16,7 +16,7 @@ from tetrapod.machinery.schema.decode import first_error
 from tetrapod.machinery.schema.decode_errors import Mismatch
 from tetrapod.machinery.schema_node import SchemaNode
 
-_WHOLE: Final = frozenset({"int", "int32", "int64", "uint32", "uint64"})
+_WHOLE: Final = frozenset({"int", "int32", "int64", "uint8", "uint32", "uint64"})
 _BASIC: Final = _WHOLE | {"bool", "string", "float64"}
 
 

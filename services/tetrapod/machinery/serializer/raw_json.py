@@ -7,6 +7,7 @@ of numbers, in duplicate fields, or in characters that Go's encoder would escape
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
@@ -23,10 +24,12 @@ _items: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 RawPath = tuple[str, ...]
 """The path of a RawExtension in an object. `EACH` selects all elements of a list."""
 EACH: Final = "[]"
+_MARK: Final = b"\0"
+"""Marks where a text belongs in an encoded object. JSON does not contain this byte."""
 
 
 class Verbatim(dict[str, Any]):
-    """A decoded object that keeps its JSON text (`text`), because orjson would produce another text.
+    """A decoded object that keeps its JSON text (`text`), because `json.encode` would produce another text.
 
     The text does not follow changes of the object. As in Go, `==` compares the texts. The text of an ordinary
     dictionary is that of Go's encoder.
@@ -53,27 +56,31 @@ def verbatim(value: Object, text: str) -> Verbatim:
 
 
 def with_text(value: Object, raw: bytes) -> Object:
-    """Return a decoded object as a `Verbatim` if orjson would not produce its JSON text, else as it is.
+    """Return a decoded object as a `Verbatim` if `json.encode` would not produce its JSON text, else as it is.
 
     Args:
         value: the object.
         raw: the JSON text.
     """
-    if raw == _compacted(raw) == orjson.dumps(value):
+    if raw == _compacted(raw) == without_exponents(orjson.dumps(value)):
         return value
     return verbatim(value, raw.decode(errors="replace"))
 
 
-def with_go_text(value: Object) -> Object:
-    """Return a decoded object as a `Verbatim` if Go's encoder would escape characters in its JSON text, else as it is.
+def with_go_text(value: Object, *, sent: bool) -> Object:
+    """Return a decoded object as a `Verbatim` if `json.encode` would not produce the text that Go gives it.
 
     An object that has a text already keeps it.
+
+    Args:
+        value: the object.
+        sent: whether Go keeps its numbers as the client has sent them, such as `1.0`. Otherwise it encodes them anew.
     """
     if isinstance(value, Verbatim):
         return value
     raw = orjson.dumps(value)
-    escaped = go_escaped(raw)
-    return value if escaped is raw else verbatim(value, as_go_writes(escaped).decode())
+    text = go_escaped(raw if sent else as_go_writes(raw))
+    return value if text == without_exponents(raw) else verbatim(value, text.decode())
 
 
 def with_compact_text(value: Verbatim) -> Object:
@@ -91,13 +98,19 @@ def encode_texts(obj: Object) -> bytes:
 
     That is without white space, and with the characters escaped that Go escapes for HTML.
     """
-    return without_exponents(orjson.dumps(ordered(obj), default=_compact, option=orjson.OPT_PASSTHROUGH_SUBCLASS))
+    texts: list[bytes] = []
 
+    def place(value: Any) -> Any:
+        if not isinstance(value, Verbatim):
+            return dict(value)
+        texts.append(_compacted(value.text.encode()))
+        return orjson.Fragment(_MARK)
 
-def _compact(value: Any) -> Any:
-    if isinstance(value, Verbatim):
-        return orjson.Fragment(_compacted(value.text.encode()))
-    return dict(value)
+    encoded = without_exponents(orjson.dumps(ordered(obj), default=place, option=orjson.OPT_PASSTHROUGH_SUBCLASS))
+    if not texts:
+        return encoded
+    first, *others = encoded.split(_MARK)
+    return b"".join((first, *chain.from_iterable(zip(texts, others, strict=True))))
 
 
 def _compacted(raw: bytes) -> bytes:
@@ -111,7 +124,7 @@ def text_size(value: Any) -> int:
 
 
 def remember(obj: Object, path: RawPath, body: bytes) -> None:
-    """Replace the objects at a path by `Verbatim` where orjson would not produce the text that the client sent.
+    """Replace the objects at a path by `Verbatim` where `json.encode` would not produce the text that the client sent.
 
     Values of other types are skipped. Nothing changes if the body is not valid UTF-8.
 
