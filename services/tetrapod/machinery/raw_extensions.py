@@ -135,7 +135,7 @@ def add_go_texts(obj: Object, paths: Sequence[RawPath], *, sent: bool) -> None:
     Args:
         obj: the object.
         paths: the paths of the fields.
-        sent: whether Go keeps numbers in them as the client has sent them, instead of encoding them anew.
+        sent: whether Go keeps numbers in them as the client has sent them, instead of encoding them again.
     """
     for owner, name in _places(obj, paths):
         if isinstance(value := owner.get(name), dict):

@@ -213,7 +213,7 @@ def test_applied_texts_are_escaped_and_have_sorted_keys(client: HttpsClient, suf
     assert sent(client, "PATCH", path, body, APPLY) == b'{"a":100000,"m":1,"z":"\\u003c"}'
 
 
-ANEW: Final = {"1.0": "1", "1e20": "100000000000000000000", "1e+20": "100000000000000000000"}
+AGAIN: Final = {"1.0": "1", "1e20": "100000000000000000000", "1e+20": "100000000000000000000"}
 
 
 @pytest.mark.parametrize(
@@ -221,10 +221,10 @@ ANEW: Final = {"1.0": "1", "1e20": "100000000000000000000", "1e+20": "1000000000
     [
         *[("application/json", number) for number in ("1.0", "1e20", "1e+20", "100000000000000000000", "0.000001")],
         *[(patch, number) for patch in (MERGE, "application/json-patch+json") for number in ("1.0", "1e+20")],
-        *[(anew, number) for anew in ("application/yaml", STRATEGIC) for number in (*ANEW, "0.000001")],
+        *[(media_type, number) for media_type in ("application/yaml", STRATEGIC) for number in (*AGAIN, "0.000001")],
     ],
 )
-def test_only_yaml_and_strategic_merge_patches_encode_numbers_anew(
+def test_only_yaml_and_strategic_merge_patches_encode_numbers_again(
     client: HttpsClient, content_type: str, number: str
 ) -> None:
     config = f'[{{"opaque": {{"driver": "a.example.com", "parameters": {{"a": {number}}}}}}}]'
@@ -241,4 +241,4 @@ def test_only_yaml_and_strategic_merge_patches_encode_numbers_anew(
     with client.send(method, path, body.encode(), content_type) as answer:
         assert answer.status == 200, answer.read()
     text = in_json(client, path).partition(b'"parameters":{"a":')[2].partition(b"}")[0].decode()
-    assert text == (ANEW.get(number, number) if content_type in ("application/yaml", STRATEGIC) else number)
+    assert text == (AGAIN.get(number, number) if content_type in ("application/yaml", STRATEGIC) else number)

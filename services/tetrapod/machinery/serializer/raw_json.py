@@ -74,7 +74,7 @@ def with_go_text(value: Object, *, sent: bool) -> Object:
 
     Args:
         value: the object.
-        sent: whether Go keeps its numbers as the client has sent them, such as `1.0`. Otherwise it encodes them anew.
+        sent: whether Go keeps its numbers as the client has sent them, such as `1.0`. Otherwise it encodes them again.
     """
     if isinstance(value, Verbatim):
         return value
