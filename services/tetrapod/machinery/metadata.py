@@ -145,6 +145,20 @@ def validate_object_meta_update(new: Object, old: Object, path: str = "metadata"
     return errors + validate_managed_fields(new.get("managedFields") or [], field.child(path, "managedFields"))
 
 
+def repeated_update_errors(new: Object, old: Object) -> list[FieldError]:
+    """Return the distinct errors of updated metadata, which the registry has already reported.
+
+    The strategies of custom resources, of their definitions and of APIServices report them once more.
+
+    Args:
+        new: the updated object.
+        old: the stored object.
+
+    Upstream: apimachinery/pkg/api/validation/objectmeta.go, ValidateObjectMetaDeclaratively.
+    """
+    return field.distinct(validate_object_meta_update(new["metadata"], old["metadata"]))
+
+
 def _validate_common(meta: Object, path: str) -> list[FieldError]:
     """Return the errors of labels, annotations and owner references, which create and update check in the same way.
 

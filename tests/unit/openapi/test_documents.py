@@ -183,6 +183,12 @@ async def test_swagger_leaves_out_of_custom_schemas_what_old_kubectl_cannot_cope
     """As v1.37.1 publishes the same definition."""
     fields = {
         "n": {"type": "string", "nullable": True},
+        "opt": {
+            "type": "object",
+            "nullable": True,
+            "required": ["x"],
+            "properties": {"x": {"type": "string", "nullable": True}},
+        },
         "ios": {"x-kubernetes-int-or-string": True, "x-kubernetes-validations": [{"rule": "true"}]},
         "emb": {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True},
         "any": {
@@ -222,6 +228,7 @@ async def test_swagger_leaves_out_of_custom_schemas_what_old_kubectl_cannot_cope
         "required": ["ios"],
         "properties": {
             "n": {},
+            "opt": {"required": ["x"]},
             "ios": {"x-kubernetes-int-or-string": True, "x-kubernetes-validations": [{"rule": "true"}]},
             "emb": {"x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True},
             "any": {"x-kubernetes-preserve-unknown-fields": True},

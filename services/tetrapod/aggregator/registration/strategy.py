@@ -12,7 +12,7 @@ from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.conditions import set_condition
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.metadata import validate_object_meta_update
+from tetrapod.machinery.metadata import repeated_update_errors
 
 
 class APIServiceStrategy(Strategy):
@@ -51,7 +51,7 @@ class APIServiceStrategy(Strategy):
 
         As upstream, it validates the metadata twice more than other kinds and reports the errors each time.
         """
-        return validate_object_meta_update(new["metadata"], old["metadata"]) + validate_api_service(new)
+        return repeated_update_errors(new, old) + validate_api_service(new)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         return [("status",)]
@@ -76,7 +76,7 @@ class APIServiceStatusStrategy(StatusStrategy):
         super().__init__(
             main,
             keep_metadata=("labels", "annotations", "finalizers", "ownerReferences"),
-            validate=lambda new, _: validate_status(new),
+            validate=lambda new, old: repeated_update_errors(new, old) + validate_status(new),
         )
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:

@@ -6,7 +6,7 @@ import base64
 from typing import Final
 
 from tetrapod.aggregator.apiservice import group_version, name_for
-from tetrapod.machinery.field import FieldError, index, invalid, required
+from tetrapod.machinery.field import FieldError, distinct, index, invalid, required
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.metadata import validate_object_meta
@@ -30,7 +30,7 @@ def validate_api_service(obj: Object) -> list[FieldError]:
         texts = is_path_segment_name(name)
         return texts or ([] if name == wanted else [f'must be `spec.version+"."+spec.group`: {go_quote(wanted)}'])
 
-    errors = validate_object_meta(obj["metadata"], False, name_errors)
+    errors = distinct(validate_object_meta(obj["metadata"], False, name_errors))
     if not group and version != "v1":
         errors.append(required("spec.group", "only v1 may have an empty group and it better be legacy kube"))
     if group:

@@ -26,6 +26,7 @@ from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.filtered_store import FilteredStore
+from tetrapod.generic.webhook.service_paths import service_path_errors
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
@@ -33,7 +34,7 @@ from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.golang.urls import BadUrl, parse
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.labels import validate_label_selector
-from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain, is_fully_qualified_name
+from tetrapod.machinery.names import is_dns1035_label, is_fully_qualified_name
 from tetrapod.machinery.table import Column, TableConvertor
 
 _REVIEWS: Final = ("v1", "v1beta1")
@@ -213,26 +214,7 @@ def _service(service: Any, path: str) -> list[FieldError]:
     port = service.get("port")
     if port is not None and not 1 <= port <= 65535:
         errors.append(field.invalid(f"{path}.port", port, "port is not valid: must be between 1 and 65535, inclusive"))
-    return errors + _service_path(service.get("path"), f"{path}.path")
-
-
-def _service_path(value: str | None, path: str) -> list[FieldError]:
-    if value is None or value == "/":
-        return []
-    if not value:
-        return []
-    if value == "//":
-        return [field.invalid(path, value, "segment[0] may not be empty")]
-    errors = [] if value.startswith("/") else [field.invalid(path, value, "must start with a '/'")]
-    # upstream drops the first byte without checking that it is a slash
-    rest = value.encode()[1:].decode("utf-8", "replace")
-    steps = rest.removesuffix("/").split("/")
-    for i, step in enumerate(steps):
-        if not step:
-            errors.append(field.invalid(path, value, f"segment[{i}] may not be empty"))
-            continue
-        errors += [field.invalid(path, value, f"segment[{i}]: {text}") for text in is_dns1123_subdomain(step)]
-    return errors
+    return errors + service_path_errors(service.get("path"), f"{path}.path")
 
 
 def _review_versions(versions: list[str], path: str, recognized: bool) -> list[FieldError]:

@@ -15,7 +15,11 @@ from tetrapod.core.validation.names import IMMUTABLE, qualified_name
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.metadata import validate_kube_object_meta
+from tetrapod.machinery.metadata import (
+    validate_kube_finalizers,
+    validate_kube_object_meta,
+    validate_object_meta_update,
+)
 from tetrapod.machinery.names import name_is_dns_subdomain
 
 _LONGEST: Final = 128
@@ -109,6 +113,9 @@ def validate_update(new: Object, old: Object, *, new_group: bool) -> list[FieldE
     errors = _common(new, new_group=new_group)
     if not new_group:
         return errors
+    meta = new["metadata"]
+    errors += validate_object_meta_update(meta, old["metadata"])
+    errors += validate_kube_finalizers(meta.get("finalizers") or [], "metadata.finalizers")
     if new.get("series") != old.get("series"):
         errors += _series(new)
     if _reference(new, "involvedObject") != _reference(old, "involvedObject"):

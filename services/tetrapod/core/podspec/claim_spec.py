@@ -165,7 +165,7 @@ def claim_spec_warnings(spec: Object, path: str) -> list[str]:
 
 
 def template_metadata(meta: Object, path: str) -> list[FieldError]:
-    """Validate the labels and annotations of a claim template, and reject all other metadata.
+    """Validate the labels and annotations of a claim template, and reject all other metadata, even empty lists.
 
     Args:
         path: the field path of the metadata, for the errors.
@@ -177,5 +177,10 @@ def template_metadata(meta: Object, path: str) -> list[FieldError]:
         # Upstream prints the Go field name with a lower-case first letter, hence "uID".
         field.forbidden(f"{path}.{'uID' if key == 'uid' else key}", "cannot be set")
         for key in FIELD_ORDER
-        if meta.get(key) and key not in _PASSED_ON
+        if key not in _PASSED_ON and not _is_zero(key, meta.get(key))
     ]
+
+
+def _is_zero(name: str, value: Any) -> bool:
+    """Return whether a field of metadata has Go's zero value. The grace period is a pointer; lists are slices."""
+    return value is None or value == "" or (name == "generation" and value == 0)

@@ -16,10 +16,10 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.copying import copy_object, copy_value
 from tetrapod.machinery.equality import identical
-from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.field import FieldError, distinct
 from tetrapod.machinery.golang.json_numbers import integral
 from tetrapod.machinery.gvk import GroupVersion, Object
-from tetrapod.machinery.metadata import validate_kube_finalizers, validate_object_meta, validate_object_meta_update
+from tetrapod.machinery.metadata import repeated_update_errors, validate_kube_finalizers, validate_object_meta
 from tetrapod.machinery.schema import custom_resources, pruning
 
 
@@ -77,12 +77,12 @@ class CustomStrategy(Strategy):
         return new.keys() != old.keys() or any(not identical(new[key], old[key]) for key in new if key != "metadata")
 
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
-        errors = validate_object_meta(obj["metadata"], self.namespaced, self.validate_name)
+        errors = distinct(validate_object_meta(obj["metadata"], self.namespaced, self.validate_name))
         return self.version_of(ctx).validator.create(self.in_version(ctx, obj), errors, on_loop=not ctx.large)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         # The registry has already reported these errors about metadata; upstream reports them twice.
-        repeated = validate_object_meta_update(new["metadata"], old["metadata"])
+        repeated = repeated_update_errors(new, old)
         return self.version_of(ctx).validator.update(
             self.in_version(ctx, new), self.in_version(ctx, old), repeated, ctx.warnings, on_loop=not ctx.large
         )
@@ -145,7 +145,7 @@ class CustomStatusStrategy(CustomStrategy):
                 meta[key] = value
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        repeated = validate_object_meta_update(new["metadata"], old["metadata"])
+        repeated = repeated_update_errors(new, old)
         return self.version_of(ctx).validator.status(
             self.in_version(ctx, new), self.in_version(ctx, old), repeated, ctx.warnings, on_loop=not ctx.large
         )

@@ -14,6 +14,7 @@ from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.json_numbers import integral
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.long_work import TakesTooLong
+from tetrapod.machinery.metadata import repeated_update_errors
 from tetrapod.machinery.schema.cel_rule_errors import has_rules
 from tetrapod.machinery.schema.crd_schema import unkeyed_sets, unrecognized_formats
 
@@ -24,6 +25,7 @@ class CrdStrategy(Strategy):
     namespaced = False
     allow_unconditional_update = False
     qualified_finalizers = False
+    repeats_errors = True
     metadata_rules = "own"
     generation: tuple[str, ...] | None = ("spec",)
 
@@ -44,7 +46,7 @@ class CrdStrategy(Strategy):
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         _leave_loop(ctx, new)
-        return validate_update(new, old)
+        return repeated_update_errors(new, old) + validate_update(new, old)
 
     def warnings_on_create(self, ctx: Context, obj: Object) -> list[str]:
         return [f'unrecognized format "{name}"' for name in _unrecognized_formats(obj)] + _set_warnings(obj)
@@ -78,7 +80,7 @@ class CrdStatusStrategy(CrdStrategy):
         new["spec"] = old["spec"]  # shared, not copied: it is large, and not modified from here on
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        return validate_status_update(new, old)
+        return repeated_update_errors(new, old) + validate_status_update(new, old)
 
     def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
         return []

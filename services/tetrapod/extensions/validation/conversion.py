@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
+from tetrapod.generic.webhook.service_paths import service_path_errors
 from tetrapod.machinery.field import FieldError, child, forbidden, index, invalid, not_supported, required
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain
+from tetrapod.machinery.names import is_dns1035_label
 
 STRATEGIES: Final = ("None", "Webhook")
 REVIEW_VERSIONS: Final = ("v1", "v1beta1")
@@ -121,25 +122,7 @@ def _service_errors(service: Object, path: str) -> list[FieldError]:
     port = service.get("port", 443)
     if not 1 <= port <= 65535:
         errors.append(invalid(child(path, "port"), port, "port is not valid: must be between 1 and 65535, inclusive"))
-    url_path = service.get("path")
-    return errors if url_path is None else errors + _path_errors(url_path, child(path, "path"))
-
-
-def _path_errors(url_path: str, path: str) -> list[FieldError]:
-    if url_path in ("/", ""):
-        return []
-    if url_path == "//":
-        return [invalid(path, url_path, "segment[0] may not be empty")]
-    errors = []
-    if not url_path.startswith("/"):
-        errors.append(invalid(path, url_path, "must start with a '/'"))
-    # as upstream, the first character is removed even if it is not a slash
-    for i, step in enumerate(url_path.removesuffix("/")[1:].split("/")):
-        if not step:
-            errors.append(invalid(path, url_path, f"segment[{i}] may not be empty"))
-            continue
-        errors += [invalid(path, url_path, f"segment[{i}]: {text}") for text in is_dns1123_subdomain(step)]
-    return errors
+    return errors + service_path_errors(service.get("path"), child(path, "path"))
 
 
 def _review_version_errors(versions: Sequence[str], path: str, recognized: bool) -> list[FieldError]:

@@ -24,7 +24,7 @@ from tetrapod.extensions.validation.selectable import validate_selectable_fields
 from tetrapod.extensions.validation.versions import Options, validate_schema, validate_version
 from tetrapod.machinery.conditions import is_true
 from tetrapod.machinery.copying import copy_value
-from tetrapod.machinery.field import FieldError, child, index, invalid, required
+from tetrapod.machinery.field import FieldError, child, distinct, index, invalid, required
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.metadata import validate_immutable, validate_object_meta
 from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain, name_is_dns_subdomain
@@ -60,7 +60,7 @@ def validate_create(crd: Object) -> list[FieldError]:
         named = name == f"{spec.names.get('plural') or ''}.{spec.group}"
         return name_is_dns_subdomain(name, prefix) + ([] if named else ['must be spec.names.plural+"."+spec.group'])
 
-    errors = validate_object_meta(crd["metadata"], False, name_errors)
+    errors = distinct(validate_object_meta(crd["metadata"], False, name_errors))
     errors += _spec_errors(spec, Options(), "spec")
     return errors + _after_spec(crd, None)
 

@@ -288,7 +288,8 @@ def _simplify(converted: Object, schema: Object) -> None:
             converted.pop("type", None)
     if converted.get("type") == "array" and "items" not in converted:
         del converted["type"]
-    unneeded = {name for name, child in (schema.get("properties") or {}).items() if child.get("nullable")}
+    kept = {} if anything or schema.get("nullable") else schema.get("properties") or {}
+    unneeded = {name for name, child in kept.items() if child.get("nullable")}
     if anything and schema.get("x-kubernetes-embedded-resource"):
         unneeded |= {"apiVersion", "kind"}
     more = schema.get("additionalProperties")

@@ -214,9 +214,8 @@ def _validate_resource(value: Object, path: str) -> list[FieldError]:
         errors += _validate_kind(value["kind"], field.child(path, "kind"))
     if isinstance(value.get("metadata"), dict):
         meta = {**value["metadata"], "name": value["metadata"].get("name") or "fakename"}
-        errors += validate_object_meta(
-            meta, bool(meta.get("namespace")), name_is_path_segment, field.child(path, "metadata")
-        )
+        at = field.child(path, "metadata")
+        errors += field.distinct(validate_object_meta(meta, bool(meta.get("namespace")), name_is_path_segment, at))
     return errors
 
 

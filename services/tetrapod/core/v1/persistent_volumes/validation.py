@@ -145,11 +145,11 @@ def inline_volume(spec: Object, path: str) -> list[FieldError]:
         spec: a PersistentVolumeSpec.
         path: the field path of the spec, for errors.
     """
-    errors = [
-        field.forbidden(f"{path}.{key}", f"may not be specified {_INLINE}")
-        for key in ("claimRef", "capacity")
-        if spec.get(key)
-    ]
+    errors = []
+    if spec.get("claimRef") is not None:
+        errors.append(field.forbidden(f"{path}.claimRef", f"may not be specified {_INLINE}"))
+    if spec.get("capacity"):
+        errors.append(field.forbidden(f"{path}.capacity", f"may not be specified {_INLINE}"))
     if spec.get("csi") is None:
         errors.append(field.required(f"{path}.csi", f"has to be specified {_INLINE}"))
     modes = spec.get("accessModes") or []
