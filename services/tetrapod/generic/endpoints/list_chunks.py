@@ -66,6 +66,7 @@ class ListBody:
         tail: the bytes after the items.
         parses: whether `encode` parses the entries. A piece with an entry of at least `LARGE` bytes is then encoded in
             a thread.
+        whole: whether the items contain their objects, so that the body is at least as long as these.
     """
 
     head: bytes
@@ -73,6 +74,7 @@ class ListBody:
     encode: Callable[[Sequence[Entry]], bytes]
     tail: bytes
     parses: bool = True
+    whole: bool = True
 
     def together(self) -> bytes:
         """Return the complete body. Use it for short lists."""
@@ -83,6 +85,21 @@ class ListBody:
         """Yield the encoded items in pieces, each item preceded by a comma."""
         for part, is_large in self._parts():
             yield await offloaded(True, self.encode, part) if is_large else self.encode(part)
+
+    async def line(self) -> bytes | ListStream:
+        """Return the body followed by a newline, or the stream that writes it if it has more than 128 KiB."""
+        tail = self.tail + b"\n"
+        if not large(self.entries):
+            return self.together() + b"\n"
+        if self.whole:
+            return ListStream(self.head, self.pieces(), tail)
+        pieces, begun = self.pieces(), bytearray()
+        async for piece in pieces:
+            begun += piece
+            if len(begun) > STREAM_FROM:
+                return ListStream(self.head, _chained(bytes(begun), pieces), tail)
+            await asyncio.sleep(0)
+        return b"".join((self.head, begun[1:], tail))
 
     async def joined(self) -> bytes:
         """Return the complete body, yielding to the event loop between the pieces."""
@@ -102,6 +119,12 @@ class ListBody:
                     yield chunk[i : i + 1], self.parses and entry.size >= LARGE
             else:
                 yield chunk, self.parses and size >= LARGE and max(sizes) >= LARGE
+
+
+async def _chained(first: bytes, others: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for piece in others:
+        yield piece
 
 
 async def iterated(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:

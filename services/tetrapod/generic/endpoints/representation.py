@@ -21,7 +21,6 @@ from tetrapod.generic.endpoints.list_chunks import (
     ListStream,
     iterated,
     joined,
-    large,
 )
 from tetrapod.generic.endpoints.protobuf_entries import Messages
 from tetrapod.generic.endpoints.serialization_spans import serialization_attributes
@@ -238,11 +237,8 @@ class Representation:
         if accepted.media_type != JSON or accepted.pretty:
             body = await listed.joined()
             return await offloaded(len(body) >= LARGE, _write, body, accepted, 200)
-        if not large(entries):
-            return Response(200, [_CONTENT_TYPES[JSON]], listed.together() + b"\n")
-        return StreamResponse(
-            200, [_CONTENT_TYPES[JSON]], ListStream(listed.head, listed.pieces(), listed.tail + b"\n").run
-        )
+        line, headers = await listed.line(), [_CONTENT_TYPES[JSON]]
+        return Response(200, headers, line) if isinstance(line, bytes) else StreamResponse(200, headers, line.run)
 
     def _list_body(self, entries: Sequence[Entry], metadata: Mapping[str, Any], accepted: Accepted) -> ListBody:
         self._check_list_form(accepted)
@@ -257,6 +253,7 @@ class Representation:
                 tables.in_order(entries),
                 lambda part: joined(part, lambda e: tables.row_of(e, conversion)),
                 b"]}",
+                whole=False,
             )
         encoded = orjson.dumps(metadata)
         if accepted.form == PARTIAL_LIST:
@@ -270,7 +267,11 @@ class Representation:
                 return ListBody(head + b"null}", (), _nothing, b"")
             to_bytes = self.conversion.metadata_bytes
             return ListBody(
-                head + b"[", entries, lambda part: joined(part, lambda e: partial_bytes(to_bytes(e), version)), b"]}"
+                head + b"[",
+                entries,
+                lambda part: joined(part, lambda e: partial_bytes(to_bytes(e), version)),
+                b"]}",
+                whole=False,
             )
         if self.definition.custom and "continue" not in metadata:
             encoded = b'{"continue":"",' + encoded[1:]  # upstream's untyped lists always include it
