@@ -7,7 +7,8 @@ import collections
 
 import pytest
 
-from tetrapod.generic.flowcontrol.queueset import QueueSet, Queuing, Ticket
+from tetrapod.generic.flowcontrol.queue import Queuing, Ticket
+from tetrapod.generic.flowcontrol.queueset import QueueSet
 from tetrapod.generic.flowcontrol.shuffle_sharding import deal, flow_hash
 from tetrapod.generic.flowcontrol.work_estimator import LEAST, Estimate
 from tetrapod.machinery.requestinfo import RequestInfo

@@ -20,7 +20,8 @@ from tetrapod.generic.filters.plain_errors import too_many_requests
 from tetrapod.generic.flowcontrol import metrics
 from tetrapod.generic.flowcontrol.controller import Flow, FlowControl
 from tetrapod.generic.flowcontrol.flow_limit import FlowLimiter, InFlight
-from tetrapod.generic.flowcontrol.queueset import QueueSet, Ticket
+from tetrapod.generic.flowcontrol.queue import Ticket
+from tetrapod.generic.flowcontrol.queueset import QueueSet
 from tetrapod.generic.flowcontrol.work_estimator import LEAST, MUTATING, Estimate, estimate
 from tetrapod.generic.http.request import Handler, Request, Response, StreamResponse, UpgradeResponse
 from tetrapod.generic.observability.request_metrics import IN_QUEUE, kind_of

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 from tetrapod.generic.flowcontrol.controller import FlowControl
-from tetrapod.generic.flowcontrol.queueset import Ticket
+from tetrapod.generic.flowcontrol.queue import Ticket
 from tetrapod.generic.http.headers import TEXT_TYPE
 from tetrapod.generic.http.request import Handler, Request, Response
 

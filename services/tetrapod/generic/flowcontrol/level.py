@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from tetrapod.generic.flowcontrol import metrics
 from tetrapod.generic.flowcontrol.allocation import round_seats
-from tetrapod.generic.flowcontrol.queueset import QueueSet, Queuing
+from tetrapod.generic.flowcontrol.queue import Queuing
+from tetrapod.generic.flowcontrol.queueset import QueueSet
 from tetrapod.generic.flowcontrol.retry_after import RetryAfter
 from tetrapod.machinery.gvk import Object
 

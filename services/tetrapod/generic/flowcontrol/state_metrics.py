@@ -12,7 +12,8 @@ from operator import attrgetter
 from weakref import WeakMethod
 
 from tetrapod.generic.flowcontrol import utilization
-from tetrapod.generic.flowcontrol.queueset import QueueSet, Ticket
+from tetrapod.generic.flowcontrol.queue import Ticket
+from tetrapod.generic.flowcontrol.queueset import QueueSet
 from tetrapod.generic.metrics.collectors import CounterFunction, GaugeFunction
 
 _PREFIX = "apiserver_flowcontrol_"
