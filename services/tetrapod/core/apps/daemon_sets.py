@@ -41,6 +41,7 @@ from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery import field
+from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_label_selector
@@ -75,7 +76,7 @@ class DaemonSetStrategy(KindStrategy):
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         super().prepare_for_update(ctx, new, old)
         template_generation = (old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION) or "0"
-        if (new.get("spec") or {}).get("template") != (old.get("spec") or {}).get("template"):
+        if not same((new.get("spec") or {}).get("template"), (old.get("spec") or {}).get("template")):
             template_generation = str(int(template_generation) + 1)
         new["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = template_generation
 
@@ -196,7 +197,7 @@ def warnings(obj: Object, old: Object | None) -> list[str]:
         old: the stored object; None on create.
     """
     template, old_template = ((o.get("spec") or {}).get("template") for o in (obj, old or {}))
-    return [] if old is not None and template == old_template else template_warnings(template, "spec.template")
+    return [] if old is not None and same(template, old_template) else template_warnings(template, "spec.template")
 
 
 def _row(obj: Object) -> list[Any]:

@@ -226,8 +226,23 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     errors = _spec(spec, recreate=recreate, update=True, template=whole)
     for name in _FROZEN:
         value = spec.get(name)
-        errors += differences.immutable(value, old_spec.get(name), f"spec.{name}", _shown(name, value))
+        errors += differences.immutable(_compared(name, value), old_spec.get(name), f"spec.{name}", _shown(name, value))
     return errors
+
+
+def _compared(name: str, value: object) -> object:
+    """Return an updated field without the empty requests and limits of claims, which equal missing ones."""
+    if name != "volumeClaimTemplates" or not isinstance(value, list):
+        return value
+    return [_without_empty_quantities(claim) for claim in value]
+
+
+def _without_empty_quantities(claim: Object) -> Object:
+    spec = claim.get("spec") or {}
+    resources = spec.get("resources")
+    if not resources:
+        return claim
+    return {**claim, "spec": {**spec, "resources": {name: value for name, value in resources.items() if value}}}
 
 
 def _shown(name: str, value: object) -> object:

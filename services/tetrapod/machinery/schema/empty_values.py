@@ -50,6 +50,10 @@ _PRINTED: Final = frozenset(
         *((f"{_CORE}PodSpec", name) for name in ("imagePullSecrets", "hostAliases", "readinessGates", "volumes")),
         *((f"{_CORE}PodSpec", name) for name in ("initContainers", "tolerations", "resourceClaims")),
         *((f"{_CORE}PodSpec", name) for name in ("topologySpreadConstraints", "schedulingGates")),
+        *((f"{_CORE}PodAffinityTerm", name) for name in ("namespaces", "matchLabelKeys", "mismatchLabelKeys")),
+        (f"{_CORE}TopologySpreadConstraint", "matchLabelKeys"),
+        *((f"{_CORE}{kind}VolumeSource", "items") for kind in ("Secret", "ConfigMap", "DownwardAPI")),
+        *((f"{_CORE}{kind}Projection", "items") for kind in ("Secret", "ConfigMap", "DownwardAPI")),
         *((f"{_CORE}NodeSelectorTerm", name) for name in ("matchExpressions", "matchFields")),
         *(
             (f"{_CORE}{kind}", f"{phase}DuringSchedulingIgnoredDuringExecution")
@@ -117,7 +121,7 @@ _REFUSED_METADATA: Final = ("ownerReferences", "finalizers", "managedFields")
 """The lists in the metadata of a template of claims, which must be unset."""
 DISTINGUISHED_BELOW: Final[dict[Field, tuple[str, ...]]] = {
     (f"{_CORE}PodTemplateSpec", "metadata"): ("labels",),
-    (f"{_CORE}PodSpec", "resources"): ("claims",),
+    **{(f"{_CORE}{kind}", "resources"): ("claims",) for kind in ("PodSpec", "Container")},
     (f"{_CORE}EphemeralContainer", "resources"): ("limits", "requests", "claims"),
     (f"{_CORE}PersistentVolumeClaimTemplate", "metadata"): _REFUSED_METADATA,
     ("io.k8s.api.resource.v1.ResourceClaimTemplateSpec", "metadata"): _REFUSED_METADATA,

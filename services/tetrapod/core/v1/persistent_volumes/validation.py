@@ -19,6 +19,7 @@ from tetrapod.core.validation.names import dns_subdomain, known
 from tetrapod.core.validation.quantities import basic_resources
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field
+from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.metadata import FIELD_IMMUTABLE
@@ -242,7 +243,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     if old_source.get("csi") and new_source.get("csi") and not old_source["csi"].get("controllerExpandSecretRef"):
         new_source["csi"] = {k: v for k, v in new_source["csi"].items() if k != "controllerExpandSecretRef"}
     kind = "PersistentVolumeSource"
-    if internal(kind, new_source) != internal(kind, old_source):
+    if not same(internal(kind, new_source), internal(kind, old_source)):
         text = (
             f"spec.persistentvolumesource is immutable after creation\n{spec_difference(kind, old_source, new_source)}"
         )
@@ -271,15 +272,14 @@ def _sources_of(spec: Object) -> Object:
 def _moves_beta_labels_to_ga(new: Any, old: Any) -> bool:
     """Return whether two node affinities are equal, not counting beta label keys that changed to their GA names.
 
-    As upstream, the GA name of any other label is "".
+    Null and an empty list equal a missing value. As upstream, the GA name of any other label is "".
     """
     if isinstance(new, dict) and isinstance(old, dict):
-        if new.keys() != old.keys():
-            return False
         return all(
-            _moves_beta_labels_to_ga(new[k], old[k]) or (k == "key" and new[k] == _GA_LABELS.get(old[k], ""))
-            for k in new
+            _moves_beta_labels_to_ga(new.get(k), old.get(k))
+            or (k == "key" and new.get(k) == _GA_LABELS.get(old[k], ""))
+            for k in {*new, *old}
         )
     if isinstance(new, list) and isinstance(old, list):
         return len(new) == len(old) and all(map(_moves_beta_labels_to_ga, new, old))
-    return bool(new == old)
+    return same(new, old)

@@ -96,8 +96,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     restored_spec = _with_mutable_fields_restored(spec, old_spec)
     if old_spec.get("schedulingGates"):
         errors += _gated(restored_spec, old_spec)
-    old_struct = internal("PodSpec", old_spec)
-    if not same(internal("PodSpec", restored_spec), old_struct):
+    if not same(internal("PodSpec", restored_spec), internal("PodSpec", old_spec)):
         text = (
             "pod updates may not change fields other than "
             f"{','.join(_UPDATABLE)}\n{spec_difference('PodSpec', old_spec, restored_spec)}"
@@ -136,15 +135,11 @@ def _tolerations(new: list[Object], old: list[Object]) -> list[FieldError]:
 
 
 def _gates(new: list[Object], old: list[Object]) -> list[FieldError]:
-    old_names = {gate.get("name") for gate in old}
-    return [
-        field.forbidden(
-            f"spec.schedulingGates[{i}].name",
-            f"only deletion is allowed, but found new scheduling gate '{gate.get('name') or ''}'",
-        )
-        for i, gate in enumerate(new)
-        if gate.get("name") not in old_names
-    ]
+    added = {gate.get("name") or "": i for i, gate in enumerate(new)}  # as upstream, the last one of each name
+    for gate in old:
+        added.pop(gate.get("name") or "", None)
+    text = "only deletion is allowed, but found new scheduling gate '{}'"
+    return [field.forbidden(f"spec.schedulingGates[{i}].name", text.format(name)) for name, i in added.items()]
 
 
 def _with_mutable_fields_restored(spec: Object, old_spec: Object) -> Object:
@@ -201,10 +196,11 @@ def _gated(restored_spec: Object, old_spec: Object) -> list[FieldError]:
 def _node_affinity(new: Object, old: Object) -> list[FieldError]:
     path = f"spec.affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms"
     old_terms = (old.get(_REQUIRED) or {}).get("nodeSelectorTerms") or []
-    new_terms = (new.get(_REQUIRED) or {}).get("nodeSelectorTerms") or []
+    shown = (new.get(_REQUIRED) or {}).get("nodeSelectorTerms")
+    new_terms = shown or []
     if old_terms and len(old_terms) != len(new_terms):
         text = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        return [field.invalid(path, internal_list("NodeSelectorTerm", new_terms or None), text)]
+        return [field.invalid(path, internal_list("NodeSelectorTerm", shown), text)]
     return [
         field.invalid(
             f"{path}[{i}]",
@@ -240,7 +236,7 @@ def validate_ephemeral_update(new: Object, old: Object) -> list[FieldError]:
         changed = new_by_name.get(container.get("name"))
         if changed is None:
             errors.append(field.forbidden(path, f"existing ephemeral containers {name} may not be removed\n"))
-        elif internal("EphemeralContainer", changed) != internal("EphemeralContainer", container):
+        elif not same(internal("EphemeralContainer", changed), internal("EphemeralContainer", container)):
             difference = spec_difference("EphemeralContainer", container, changed)
             errors.append(
                 field.forbidden(path, f"existing ephemeral containers {name} may not be changed\n{difference}")
