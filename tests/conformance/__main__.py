@@ -21,7 +21,7 @@ from cluster.commands import CommandError
 from cluster.lifecycle import ClusterError, build, check_absent, down, up
 from cluster.settings import FORMS, PROXIES, Paths
 from cluster.steps import step
-from conformance import report
+from conformance import report, whole_runs
 from conformance.images import ConformanceImages
 from conformance.product import write_product
 from conformance.results import BEYOND_RECORD, NOT_REACHED, Results, read, save_left_out
@@ -85,8 +85,11 @@ def _run(paths: Paths, arguments: argparse.Namespace, chosen: Sequence[Spec], di
         with step(f"{len(chosen)} specs (output: {directory}/e2e.log)"):
             suite.run(paths, kubectl)
         write_product(directory)
-        results = read(suite.junit, chosen, commit(_WRITTEN), datetime.date.today().isoformat())
+        revision, today = commit(_WRITTEN), datetime.date.today().isoformat()
+        results = read(suite.junit, chosen, revision, today)
         if not arguments.short and arguments.proxy == "stock":
+            if not (arguments.beyond or arguments.sigs or arguments.match or arguments.again):
+                whole_runs.add(arguments.form, revision, today, results)
             _record(_record_name(arguments), results)
     finally:
         if not arguments.keep:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from cluster.settings import FORMS, ROOT, VERSION
+from conformance import whole_runs
 from conformance.results import BEYOND_RECORD, Outcome, Results, load_left_out
 from conformance.specs import BEYOND, Spec
 
@@ -53,7 +54,9 @@ def write() -> None:
 def _section(form: str) -> str:
     results = Results.load(form)
     title = f"## {_TITLES[form]}\n\n"
-    return title + (_tables(results) if results.outcomes else "The suite has not run in this form yet.\n")
+    if not results.outcomes:
+        return f"{title}The suite has not run in this form yet.\n"
+    return title + _tables(results) + _whole_runs(form)
 
 
 def _beyond(form: str) -> str:
@@ -82,6 +85,17 @@ def _counts(results: Results) -> str:
     runs = Counter((outcome.commit, outcome.date) for outcome in results.outcomes.values() if outcome.commit)
     lines = [f"{count} specs at commit {commit} on {date}" for (commit, date), count in sorted(runs.items())]
     return f"{text}\nRun: {'; '.join(lines)}.\n"
+
+
+def _whole_runs(form: str) -> str:
+    """Return a table of the runs of all specs in a form, the last one first; nothing without such runs."""
+    rows = "".join(
+        f"| {run.date} | {run.commit} | {run.passed} | {run.failed or ''} | {run.not_run or ''} |\n"
+        for run in reversed(whole_runs.load())
+        if run.form == form
+    )
+    head = "| date | commit | passed | failed | not run |\n|---|---|--:|--:|--:|\n"
+    return f"\nRecorded runs of all specs:\n\n{head}{rows}" if rows else ""
 
 
 def _failures(results: Results) -> str:

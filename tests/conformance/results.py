@@ -13,8 +13,9 @@ from xml.etree import ElementTree
 
 from conformance.specs import Spec
 
-_RECORDS: Final = Path(__file__).parent / "results"
-_LEFT_OUT: Final = _RECORDS / "left-out.json"
+RECORDS: Final = Path(__file__).parent / "results"
+"""The directory of the records."""
+_LEFT_OUT: Final = RECORDS / "left-out.json"
 _NODE: Final = re.compile(r"^\[[A-Za-z]+\] ")  # ginkgo's kind of node in front of a name: [It]
 _LINES: Final = 3
 _OVER: Final = "A suite timeout occurred"
@@ -61,7 +62,7 @@ class Results:
         """Write the record, one line for each spec."""
         entries = {spec: _without_defaults(outcome) for spec, outcome in sorted(self.outcomes.items())}
         lines = ",\n".join(f"{json.dumps(spec)}: {json.dumps(entry)}" for spec, entry in entries.items())
-        _RECORDS.mkdir(exist_ok=True)
+        RECORDS.mkdir(exist_ok=True)
         _path(name).write_text(f"{{\n{lines}\n}}\n")
 
     def of(self, state: str) -> dict[str, Outcome]:
@@ -127,4 +128,4 @@ def _without_defaults(outcome: Outcome) -> dict[str, object]:
 
 
 def _path(name: str) -> Path:
-    return _RECORDS / f"{name}.json"
+    return RECORDS / f"{name}.json"

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from cluster.registry import manifest, repository
-from conformance import report, results
+from conformance import report, results, whole_runs
 from conformance.product import write_product
 from conformance.results import NOT_REACHED, Outcome, Results, read
 from conformance.specs import SHORT, Spec, focus, short_specs
@@ -38,7 +38,7 @@ REPORT = f"""<?xml version="1.0" encoding="UTF-8"?>
 
 @pytest.fixture
 def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(results, "_RECORDS", tmp_path)
+    monkeypatch.setattr(results, "RECORDS", tmp_path)
     return tmp_path
 
 
@@ -93,7 +93,11 @@ def test_the_page_counts_by_group_and_lists_failures_with_their_reason(
 ) -> None:
     page = tmp_path / "page.md"
     monkeypatch.setattr(report, "_OUT", page)
-    outcomes(tmp_path).save("one")
+    found = outcomes(tmp_path)
+    found.save("one")
+    for revision in ("former", "abc"):
+        whole_runs.add("one", revision, "2026-11-28", found)
+    whole_runs.add("stock", "other", "2026-11-28", found)
     report.write()
     text = page.read_text()
     one, four = text.split("## Four services over etcd")
@@ -102,6 +106,7 @@ def test_the_page_counts_by_group_and_lists_failures_with_their_reason(
     assert f"| {QUOTA.name} | `timed out after 60 s expected 1` |" in one
     assert f"| {SKIPPED.name} | `Requires at least 3 nodes (not 2)` |" in one
     assert "5 specs at commit abc on 2026-11-28" in one
+    assert "| 2026-11-28 | abc | 1 | 1 | 3 |\n| 2026-11-28 | former | 1 | 1 | 3 |\n\n" in one
     assert "has not run in this form yet" in four
 
 
