@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tetrapod.cli.main import main
 from tetrapod.generic.http import loop_monitor
-from tetrapod.generic.metrics import collectors
+from tetrapod.generic.metrics import registry
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _MEMORY = 6 << 30
@@ -52,7 +52,7 @@ def collect() -> None:
 
 def answer(command: str) -> dict[str, float]:
     if command == "reset":
-        collectors.reset()
+        registry.reset()
         reset_peak()
     if command == "collect":
         collect()

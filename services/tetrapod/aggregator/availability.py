@@ -17,7 +17,7 @@ from tetrapod.aggregator.routing import Records
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
 from tetrapod.generic.lifecycle import Lifecycle
-from tetrapod.generic.metrics.collectors import Counter, Gauge
+from tetrapod.generic.metrics.counters import Counter, Gauge
 from tetrapod.generic.proxy import BackendError, Endpoint
 from tetrapod.generic.proxy.certificate_metrics import CertificateFailures
 from tetrapod.generic.proxy.resolver import Cluster, Unresolvable, ready_addresses

@@ -15,7 +15,7 @@ import orjson
 from tetrapod.generic.http.error_responses import not_found
 from tetrapod.generic.http.headers import JSON_TYPE, NOSNIFF
 from tetrapod.generic.http.request import Request, Response
-from tetrapod.generic.metrics.collectors import Counter
+from tetrapod.generic.metrics.counters import Counter
 from tetrapod.kube_proxy import metrics
 from tetrapod.kube_proxy.families import Family
 from tetrapod.machinery.gvk import Object

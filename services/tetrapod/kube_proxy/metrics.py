@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.metrics.collectors import Counter, Gauge, Histogram
+from tetrapod.generic.metrics.counters import Counter, Gauge
+from tetrapod.generic.metrics.histograms import Histogram
 
 _FAMILY: Final = ("ip_family",)
 _SYNC_BUCKETS: Final = tuple(0.001 * 2**exponent for exponent in range(15))

@@ -10,7 +10,7 @@ import logging
 import struct
 from typing import Final
 
-from tetrapod.generic.metrics.collectors import CounterFunction
+from tetrapod.generic.metrics.counters import CounterFunction
 from tetrapod.kube_proxy.netlink import Netfilter, attribute, attributes
 
 log = logging.getLogger(__name__)

@@ -25,7 +25,7 @@ from tetrapod.auth.oidc.authenticator import JwtAuthenticator
 from tetrapod.generic.authentication.interface import InvalidToken
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.configuration.server_identity import label_hash
-from tetrapod.generic.metrics.collectors import every
+from tetrapod.generic.metrics.registry import every
 from tetrapod.generic.observability.exposition import text
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.machinery.user import UserInfo

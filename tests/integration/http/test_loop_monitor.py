@@ -10,7 +10,7 @@ import pytest
 from integration.http.conftest import Client, Serve
 from tetrapod.generic.http import protocol
 from tetrapod.generic.http.request import Request, Response
-from tetrapod.generic.metrics.collectors import every, reset
+from tetrapod.generic.metrics.registry import every, reset
 from tetrapod.generic.observability.exposition.text import render
 from tetrapod.machinery.user import UserInfo
 

@@ -14,7 +14,7 @@ from integration.registry.kinds import ConfigMaps, new
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.interface import Attributes, Plugin
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NamespaceLifecycle
-from tetrapod.generic.metrics.collectors import every
+from tetrapod.generic.metrics.registry import every
 from tetrapod.generic.observability.exposition.text import render
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.lister import Lister

@@ -7,16 +7,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tetrapod.generic.configuration import feature_gates
-from tetrapod.generic.metrics.collectors import (
-    Counter,
-    Gauge,
-    GaugeFunction,
-    Histogram,
-    Metric,
-    Summary,
-    SummaryFunction,
-    SummaryRow,
-)
+from tetrapod.generic.metrics.counters import Counter, Gauge, GaugeFunction
+from tetrapod.generic.metrics.histograms import Histogram
+from tetrapod.generic.metrics.metric import Metric
+from tetrapod.generic.metrics.summaries import Summary, SummaryFunction, SummaryRow
 from tetrapod.generic.observability.exposition import families_pb2 as pb
 from tetrapod.generic.observability.exposition import messages, native, negotiate, text
 from tetrapod.machinery.protobuf.wire import read_varint

@@ -11,7 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tetrapod.generic.flowcontrol.utilization import MOST_STATES, Limits, Utilization
-from tetrapod.generic.metrics.collectors import Counter, Histogram, Metric, Summary, reset
+from tetrapod.generic.metrics.counters import Counter
+from tetrapod.generic.metrics.histograms import Histogram
+from tetrapod.generic.metrics.metric import FAMILIES, Metric
+from tetrapod.generic.metrics.registry import reset
+from tetrapod.generic.metrics.summaries import Summary
 from tetrapod.generic.observability.exposition.text import render
 from tetrapod.generic.storage.cacher.counters import CacheCounters
 from tetrapod.generic.storage.cacher.window import FEWEST, Change, Window
@@ -23,18 +27,14 @@ _moments = st.floats(0, 10, allow_nan=False)
 @pytest.fixture
 def isolated() -> Iterator[list[Metric]]:
     """A registry for the metrics of a test."""
-    from tetrapod.generic.metrics import collectors
-
-    before = len(collectors._ALL)
-    yield collectors._ALL
-    del collectors._ALL[before:]
+    before = len(FAMILIES)
+    yield FAMILIES
+    del FAMILIES[before:]
 
 
 def _histogram() -> Histogram:
-    from tetrapod.generic.metrics import collectors
-
     found = Histogram("test_seconds", "Of a test.", (), BUCKETS)
-    collectors._ALL.remove(found)
+    FAMILIES.remove(found)
     return found
 
 
@@ -65,10 +65,8 @@ def test_one_value_is_spread_as_it_is_observed(values: list[float]) -> None:
 
 @given(st.lists(_moments, min_size=1, max_size=100))
 def test_a_summary_has_quantiles_among_its_values_in_order(values: list[float]) -> None:
-    from tetrapod.generic.metrics import collectors
-
     summary = Summary("test_summary", "Of a test.", ())
-    collectors._ALL.remove(summary)
+    FAMILIES.remove(summary)
     for value in values:
         summary.observe((), value)
     *quantiles, total, count = [value for _, _, value in summary.samples()]

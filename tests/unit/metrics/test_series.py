@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tetrapod.generic.metrics import collectors, series
-from tetrapod.generic.metrics.collectors import OVERFLOWS, Counter, Gauge, Histogram, Summary
+from tetrapod.generic.metrics import metric, series
+from tetrapod.generic.metrics.counters import Counter, Gauge
+from tetrapod.generic.metrics.histograms import Histogram
+from tetrapod.generic.metrics.summaries import Summary
 from tetrapod.generic.observability.exposition import native
 
 _LABELS = ("group", "resource", "verb")
@@ -19,18 +21,18 @@ _OTHER = ("", "pods", "get")
 @pytest.fixture
 def families() -> Iterator[tuple[Counter, Gauge, Histogram, Summary]]:
     """One family of each type, among the published ones."""
-    before = len(collectors._ALL)
+    before = len(metric.FAMILIES)
     yield (
         Counter("a_test_total", "A test.", _LABELS),
         Gauge("a_test", "A test.", _LABELS),
         Histogram("a_test_seconds", "A test.", _LABELS, (1.0,)),
         Summary("a_test_summary", "A test.", _LABELS),
     )
-    del collectors._ALL[before:]
+    del metric.FAMILIES[before:]
     series.restore(_OF)
 
 
-def _shown(family: collectors.Metric) -> set[str]:
+def _shown(family: metric.Metric) -> set[str]:
     return {labels["resource"] for _, labels, _ in family.samples()}
 
 
@@ -64,9 +66,9 @@ def test_series_of_a_retired_resource_are_dropped_until_it_is_restored(
 def test_series_beyond_the_limit_are_counted_as_unexpected(
     families: tuple[Counter, Gauge, Histogram, Summary], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collectors, "MOST_SERIES", 2)
+    monkeypatch.setattr(metric, "MOST_SERIES", 2)
     counter, gauge, histogram, summary = families
-    before = OVERFLOWS.values.get((), 0)
+    before = series.OVERFLOWS[0]
     for number in range(5):
         key = ("", f"r{number}", "get")
         counter.add(key)
@@ -76,7 +78,7 @@ def test_series_beyond_the_limit_are_counted_as_unexpected(
     assert [_shown(family) for family in (counter, histogram, summary)] == [{"r0", "r1", series.UNEXPECTED}] * 3
     assert _shown(gauge) == {"r0", "r1"}
     assert {labels["verb"]: value for _, labels, value in counter.samples()}[series.UNEXPECTED] == 3
-    assert OVERFLOWS.values[()] - before == 12
+    assert series.OVERFLOWS[0] - before == 12
 
 
 def test_a_dropped_row_leaves_nothing_in_native_histograms(families: tuple[Counter, Gauge, Histogram, Summary]) -> None:

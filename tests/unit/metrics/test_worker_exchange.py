@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Iterable
 from pathlib import Path
 
-from tetrapod.generic.metrics.collectors import Counter, Metric
+from tetrapod.generic.metrics.counters import Counter
+from tetrapod.generic.metrics.metric import Metric
 from tetrapod.generic.observability.exposition import text
 from tetrapod.generic.observability.worker_metrics.exchange import PAGE, WorkerMetrics
 from tetrapod.generic.observability.worker_metrics.families import decode, encode, read_families

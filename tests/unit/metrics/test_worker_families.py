@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from tetrapod.generic.metrics.collectors import Counter, Gauge, Histogram, Metric, Summary
+from tetrapod.generic.metrics.counters import Counter, Gauge
+from tetrapod.generic.metrics.histograms import Histogram
+from tetrapod.generic.metrics.metric import Metric
 from tetrapod.generic.metrics.series import restore, retire
+from tetrapod.generic.metrics.summaries import Summary
 from tetrapod.generic.observability.exposition import messages, native, text
 from tetrapod.generic.observability.worker_metrics.families import (
     Family,

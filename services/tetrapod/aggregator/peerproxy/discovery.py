@@ -22,7 +22,7 @@ from tetrapod.generic.client.workqueue import WorkQueue
 from tetrapod.generic.discovery import documents
 from tetrapod.generic.discovery.negotiation import is_aggregated
 from tetrapod.generic.http.request import HeaderList
-from tetrapod.generic.metrics.collectors import Counter
+from tetrapod.generic.metrics.counters import Counter
 from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS, Endpoint
 from tetrapod.generic.proxy.headers import identity_headers
 from tetrapod.generic.server.kubernetes_service.identity import LABEL, LEASES, NAMESPACE, PEER_ADDRESS, SERVER

@@ -13,7 +13,7 @@ from tetrapod.aggregator.peerproxy.discovery import PROXIED, REROUTED, PeerDisco
 from tetrapod.generic.discovery.handlers import DiscoverySource
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.lifecycle import Lifecycle
-from tetrapod.generic.metrics.collectors import Counter
+from tetrapod.generic.metrics.counters import Counter
 from tetrapod.generic.proxy import BackendPool
 from tetrapod.machinery.gvk import GroupVersionResource
 from tetrapod.machinery.status import StatusError, service_unavailable

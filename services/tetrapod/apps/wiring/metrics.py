@@ -18,7 +18,7 @@ from tetrapod.apps.options.generic import MetricsFlags
 from tetrapod.generic.configuration.files import read
 from tetrapod.generic.configuration.version import RELEASE
 from tetrapod.generic.metrics.allowed_labels import allow_labels
-from tetrapod.generic.metrics.collectors import disable_metrics
+from tetrapod.generic.metrics.registry import disable_metrics
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.serializer import yaml
 from tetrapod.machinery.serializer.errors import DecodeError

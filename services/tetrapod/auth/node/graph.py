@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from tetrapod.auth.tokens.bound_objects import PODS
 from tetrapod.generic.authorization.list_watch import StorageReflector
-from tetrapod.generic.metrics.collectors import Histogram
+from tetrapod.generic.metrics.histograms import Histogram
 from tetrapod.generic.storage.interface import Entry, StorageConfig, StorageFactory, WatchEvent
 from tetrapod.machinery.gvk import Object
 

@@ -7,7 +7,8 @@ from typing import Final
 
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.configuration.server_identity import apiserver_id, label_hash
-from tetrapod.generic.metrics.collectors import Gauge, Histogram
+from tetrapod.generic.metrics.counters import Gauge
+from tetrapod.generic.metrics.histograms import Histogram
 
 LATENCY: Final = Histogram(
     "apiserver_authentication_jwt_authenticator_latency_seconds",

@@ -35,7 +35,7 @@ from tetrapod.generic.authentication.serviceaccount import (
     make_username,
 )
 from tetrapod.generic.configuration import feature_gates
-from tetrapod.generic.metrics.collectors import Counter
+from tetrapod.generic.metrics.counters import Counter
 from tetrapod.generic.storage.interface import StorageConfig
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from typing import Final, Protocol
 
 from tetrapod.core.allocators.networks import Network, contains, hosts
-from tetrapod.generic.metrics.collectors import Counter, Gauge, GaugeFunction, Histogram
+from tetrapod.generic.metrics.counters import Counter, Gauge, GaugeFunction
+from tetrapod.generic.metrics.histograms import Histogram
 from tetrapod.machinery.golang.ip_addresses import parse_strict
 
 _IPS: Final = "kube_apiserver_clusterip_allocator_"

@@ -7,7 +7,7 @@ from typing import Final
 from tetrapod.core.podsecurity.policy import LATEST, PRIVILEGED, LevelVersion
 from tetrapod.generic.admission.interface import Attributes
 from tetrapod.generic.configuration.version import KUBERNETES
-from tetrapod.generic.metrics.collectors import Counter
+from tetrapod.generic.metrics.counters import Counter
 
 _OF: Final = ("request_operation", "resource", "subresource")
 _EVALUATIONS: Final = Counter(

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.metrics.collectors import Counter, Histogram
+from tetrapod.generic.metrics.counters import Counter
+from tetrapod.generic.metrics.histograms import Histogram
 
 CALL: Final = "conversion_webhook_call_failure"
 MALFORMED: Final = "conversion_webhook_malformed_response_failure"

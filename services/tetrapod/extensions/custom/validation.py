@@ -11,7 +11,7 @@ import time
 from dataclasses import replace
 from typing import Any, Final
 
-from tetrapod.generic.metrics.collectors import Histogram
+from tetrapod.generic.metrics.histograms import Histogram
 from tetrapod.machinery.field import FieldError, invalid
 from tetrapod.machinery.golang.formatting import plain, type_name
 from tetrapod.machinery.gvk import Object

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.metrics.collectors import Histogram, Summary
+from tetrapod.generic.metrics.histograms import Histogram
+from tetrapod.generic.metrics.summaries import Summary
 
 _BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)
 _REJECTED: Final = {True: "true", False: "false"}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tetrapod.generic.audit.event import Event, legacy_line
-from tetrapod.generic.metrics.collectors import Counter
+from tetrapod.generic.metrics.counters import Counter
 
 log = logging.getLogger(__name__)
 

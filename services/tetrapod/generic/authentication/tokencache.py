@@ -17,7 +17,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from tetrapod.generic.authentication.interface import Authenticated, TokenAuthenticator
-from tetrapod.generic.metrics.collectors import Counter, Gauge, Histogram
+from tetrapod.generic.metrics.counters import Counter, Gauge
+from tetrapod.generic.metrics.histograms import Histogram
 from tetrapod.machinery.boundedcache import BoundedCache, weigh
 from tetrapod.machinery.failure import result_of
 from tetrapod.machinery.user import weigh_user

@@ -20,7 +20,7 @@ from tetrapod.generic.authentication.interface import REJECTED, Authenticated, R
 from tetrapod.generic.authentication.serviceaccount import CREDENTIAL_ID_KEY
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.http.request import Request
-from tetrapod.generic.metrics.collectors import Histogram
+from tetrapod.generic.metrics.histograms import Histogram
 from tetrapod.machinery.boundedcache import BoundedCache
 from tetrapod.machinery.user import UserInfo, weigh_user
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.metrics.collectors import Counter, Histogram
+from tetrapod.generic.metrics.counters import Counter
+from tetrapod.generic.metrics.histograms import Histogram
 
 _KIND: Final = ("type", "name")
 _RESULT: Final = ("name", "result")

@@ -14,7 +14,7 @@ import msgspec
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.reads import PAGE
 from tetrapod.generic.client.reflector import NAME, OF, Key, Reflector
-from tetrapod.generic.metrics.collectors import Histogram
+from tetrapod.generic.metrics.histograms import Histogram
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 
 _HANDLING: Final = Histogram(

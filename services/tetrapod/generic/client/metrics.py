@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any, Final, Protocol
 
-from tetrapod.generic.metrics.collectors import Counter, GaugeFunction, Histogram
+from tetrapod.generic.metrics.counters import Counter, GaugeFunction
+from tetrapod.generic.metrics.histograms import Histogram
 
 # added up with a rounding error at each step, as upstream
 _BUCKETS: Final = tuple(accumulate(range(9), lambda bucket, _: bucket * 10, initial=10e-9))

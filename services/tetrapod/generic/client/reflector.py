@@ -20,7 +20,7 @@ import msgspec
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.reads import PAGE, pages
 from tetrapod.generic.lifecycle import Unavailable
-from tetrapod.generic.metrics.collectors import Counter, GaugeFunction
+from tetrapod.generic.metrics.counters import Counter, GaugeFunction
 from tetrapod.generic.scheduling.yield_timer import YieldTimer
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError

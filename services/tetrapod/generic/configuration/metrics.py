@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 
 from tetrapod.generic.configuration.server_identity import apiserver_id, label_hash
-from tetrapod.generic.metrics.collectors import Counter, Gauge
+from tetrapod.generic.metrics.counters import Counter, Gauge
 
 _LABELS = ("status", "apiserver_id_hash")
 

@@ -21,7 +21,7 @@ from tetrapod.generic.http.negotiation.accept import MEDIA_TYPES, with_cbor
 from tetrapod.generic.http.negotiation.documents import encode_document
 from tetrapod.generic.http.negotiation.media_types import check_route_accept, check_route_content_type, wants_pretty
 from tetrapod.generic.http.request import Request, Response
-from tetrapod.generic.metrics.collectors import Counter
+from tetrapod.generic.metrics.counters import Counter
 from tetrapod.machinery import status
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import method_not_allowed

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.metrics.collectors import Counter, Gauge
+from tetrapod.generic.metrics.counters import Counter, Gauge
 from tetrapod.generic.rpc import Code
 
 _PREFIX: Final = "konnectivity_network_proxy_client_"

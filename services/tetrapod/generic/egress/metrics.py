@@ -11,7 +11,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final, Generic, TypeVar
 
 from tetrapod.generic.dialing import DialError
-from tetrapod.generic.metrics.collectors import Counter, Histogram
+from tetrapod.generic.metrics.counters import Counter
+from tetrapod.generic.metrics.histograms import Histogram
 from tetrapod.generic.observability.tracing.spans import start
 from tetrapod.machinery.golang.ip_addresses import join_host_port
 

@@ -21,7 +21,7 @@ from tetrapod.generic.endpoints.scheme import (
 )
 from tetrapod.generic.http.negotiation.accept import CBOR, JSON, PROTOBUF
 from tetrapod.generic.http.request import Request
-from tetrapod.generic.metrics.collectors import Histogram
+from tetrapod.generic.metrics.histograms import Histogram
 from tetrapod.generic.observability.tracing.spans import here
 from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.machinery import protobuf

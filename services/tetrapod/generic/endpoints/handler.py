@@ -25,7 +25,7 @@ from tetrapod.generic.endpoints.scopes import Scopes
 from tetrapod.generic.endpoints.trace_attributes import span_attributes, span_of
 from tetrapod.generic.endpoints.update import update
 from tetrapod.generic.http.request import Request, Response
-from tetrapod.generic.metrics.collectors import Gauge
+from tetrapod.generic.metrics.counters import Gauge
 from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
 from tetrapod.generic.registry.rest import Rest

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Final
 
-from tetrapod.generic.metrics.collectors import Counter, Gauge
+from tetrapod.generic.metrics.counters import Counter, Gauge
 from tetrapod.generic.storage.interface import Entry, Predicate, Sink, Watch, WatchEvent
 from tetrapod.generic.storage.wrappers import ForwardingWatch
 from tetrapod.machinery.gvk import GroupResource

@@ -10,7 +10,8 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
-from tetrapod.generic.metrics.collectors import CounterFunction, Histogram
+from tetrapod.generic.metrics.counters import CounterFunction
+from tetrapod.generic.metrics.histograms import Histogram
 from tetrapod.generic.metrics.series import on_change
 
 _Resource: TypeAlias = tuple[str, str, str]

@@ -9,7 +9,8 @@ from functools import partial
 from typing import Final
 
 from tetrapod.generic.authorization.interface import AuthorizationResult, Decision
-from tetrapod.generic.metrics.collectors import Counter, Histogram
+from tetrapod.generic.metrics.counters import Counter
+from tetrapod.generic.metrics.histograms import Histogram
 
 _BUCKETS: Final = tuple(0.001 * 2**i for i in range(15))
 _RESULT: Final = ("result",)

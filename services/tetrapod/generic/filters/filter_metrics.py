@@ -12,7 +12,8 @@ from functools import partial
 from typing import Final
 
 from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Authorizer, Decision
-from tetrapod.generic.metrics.collectors import Counter, Histogram
+from tetrapod.generic.metrics.counters import Counter
+from tetrapod.generic.metrics.histograms import Histogram
 
 _FILTERS: Final = Histogram(
     "apiserver_request_filter_duration_seconds",

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.metrics.collectors import Counter, Gauge, Histogram
+from tetrapod.generic.metrics.counters import Counter, Gauge
+from tetrapod.generic.metrics.histograms import Histogram
 
 _P: Final = "apiserver_flowcontrol_"
 _BOTH: Final = ("priority_level", "flow_schema")

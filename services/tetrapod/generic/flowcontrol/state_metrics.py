@@ -14,7 +14,7 @@ from weakref import WeakMethod
 from tetrapod.generic.flowcontrol import utilization
 from tetrapod.generic.flowcontrol.queue import Ticket
 from tetrapod.generic.flowcontrol.queueset import QueueSet
-from tetrapod.generic.metrics.collectors import CounterFunction, GaugeFunction
+from tetrapod.generic.metrics.counters import CounterFunction, GaugeFunction
 
 _PREFIX = "apiserver_flowcontrol_"
 _LEVEL = ("priority_level",)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, TypeAlias
 
 from tetrapod.generic.flowcontrol.integrator import Integrator, Results
-from tetrapod.generic.metrics.collectors import TimingHistogram
+from tetrapod.generic.metrics.histograms import TimingHistogram
 
 _P: Final = "apiserver_flowcontrol_"
 _DEMAND: Final = (0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6)

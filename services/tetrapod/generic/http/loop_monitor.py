@@ -25,7 +25,9 @@ from itertools import islice
 from typing import Any, Final
 
 from tetrapod.generic.http.request import Request
-from tetrapod.generic.metrics.collectors import RESETS, GaugeFunction, Histogram
+from tetrapod.generic.metrics.counters import GaugeFunction
+from tetrapod.generic.metrics.histograms import Histogram
+from tetrapod.generic.metrics.registry import RESETS
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from tetrapod.generic.certificates.verification import DirectTLS, verify_as_go
 from tetrapod.generic.configuration.watching import Stamp, stamp
 from tetrapod.generic.http.client_verification import DeferredVerificationConnection, defer_verification
 from tetrapod.generic.http.openssl import name_authorities, set_groups
-from tetrapod.generic.metrics.collectors import Counter
+from tetrapod.generic.metrics.counters import Counter
 
 _HANDSHAKE_ERRORS: Final = Counter(
     "apiserver_tls_handshake_errors_total", "Number of requests dropped with 'TLS handshake error from' error"

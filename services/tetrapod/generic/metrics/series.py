@@ -17,6 +17,8 @@ from typing import Final
 MOST_SERIES: Final = 10_000
 """The maximum number of series of one family. The built-in resources need less than 2,000 in the largest family."""
 UNEXPECTED: Final = "unexpected"
+OVERFLOWS: Final = [0.0]
+"""How many label values were replaced by UNEXPECTED since the start or the last reset, as the only element."""
 _MOST_RETIRED: Final = 100_000
 """The most deleted objects to remember, about 20 MB. The oldest are forgotten; no request for them can still be in
 flight.

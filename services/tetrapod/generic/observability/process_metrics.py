@@ -14,16 +14,9 @@ from typing import Any, Final
 from tetrapod.generic.configuration.effective_version import effective_version
 from tetrapod.generic.configuration.feature_gates import gate_states
 from tetrapod.generic.configuration.version import KUBERNETES, version_info
-from tetrapod.generic.metrics.collectors import (
-    BEFORE_SCRAPE,
-    DISABLED,
-    CounterFunction,
-    GaugeFunction,
-    Metric,
-    every,
-    hidden_names,
-    stability,
-)
+from tetrapod.generic.metrics.counters import CounterFunction, GaugeFunction
+from tetrapod.generic.metrics.metric import Metric, stability
+from tetrapod.generic.metrics.registry import BEFORE_SCRAPE, DISABLED, every, hidden_names
 
 _BUILD: Final = {
     "major": "major",

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from tetrapod.generic.http.request import Request
-from tetrapod.generic.metrics.collectors import LATENCY_BUCKETS, Counter, Gauge, Histogram
+from tetrapod.generic.metrics.counters import Counter, Gauge
+from tetrapod.generic.metrics.histograms import LATENCY_BUCKETS, Histogram
 from tetrapod.generic.metrics.series import on_change
 from tetrapod.machinery.golang.query import Query
 from tetrapod.machinery.requestinfo import RequestInfo, scope_of

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.metrics.collectors import Counter
+from tetrapod.generic.metrics.counters import Counter
 
 _SERVERS: Final = "in their serving certificate OR the number of connection failures due to the"
 _EITHER: Final = "(either/or, based on the runtime environment)"

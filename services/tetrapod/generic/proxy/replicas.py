@@ -14,14 +14,14 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
-from tetrapod.generic.metrics import collectors
+from tetrapod.generic.metrics.counters import Gauge
 from tetrapod.machinery.failure import result_of
 
 log = logging.getLogger(__name__)
 
 PROBE_EVERY: Final = 1.0
 RESOLVE_EVERY: Final = 5.0
-READY: Final = collectors.Gauge(
+READY: Final = Gauge(
     "tetrapod_service_replicas",
     "Replicas of a service that this one speaks to, by whether they are ready.",
     ("service", "ready"),

@@ -27,7 +27,7 @@ from tetrapod.generic.http.websocket import (
     frame,
     handshake_response,
 )
-from tetrapod.generic.metrics.collectors import Counter
+from tetrapod.generic.metrics.counters import Counter
 from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.exchange import BackendError, Exchange
 from tetrapod.generic.proxy.pool import BackendPool

@@ -22,7 +22,7 @@ from tetrapod.generic.http.websocket import (
     handshake_response,
     offered_protocols,
 )
-from tetrapod.generic.metrics.collectors import Counter
+from tetrapod.generic.metrics.counters import Counter
 from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.exchange import Exchange
 from tetrapod.generic.proxy.headers import returned_headers

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tetrapod.generic.metrics.collectors import Histogram
+from tetrapod.generic.metrics.histograms import Histogram
 from tetrapod.generic.registry import dryrun
 from tetrapod.generic.registry.base_store import BaseStore
 from tetrapod.generic.registry.context import Context, without_delay

@@ -15,9 +15,20 @@ from typing import Final, Protocol
 from tetrapod.generic.http.headers import NOSNIFF, TEXT_TYPE
 from tetrapod.generic.http.request import HeaderList, Request, Response
 from tetrapod.generic.lifecycle import Check, Lifecycle
-from tetrapod.generic.metrics.collectors import HEALTHCHECK, HEALTHCHECKS_TOTAL
+from tetrapod.generic.metrics.counters import Counter, Gauge
+from tetrapod.generic.metrics.metric import SLIS
 
 log = logging.getLogger(__name__)
+
+_CHECK: Final = Gauge(
+    "kubernetes_healthcheck", "This metric records the result of a single healthcheck.", ("name", "type"), SLIS
+)
+_CHECKS: Final = Counter(
+    "kubernetes_healthchecks_total",
+    "This metric records the results of all healthcheck.",
+    ("name", "status", "type"),
+    SLIS,
+)
 
 _TEXT: Final[HeaderList] = [TEXT_TYPE, NOSNIFF]
 _PLAIN: Final[HeaderList] = [TEXT_TYPE]
@@ -260,8 +271,8 @@ async def _run(endpoint: str, name: str, check: Check) -> str | None:
             await check()
     except Exception as error:
         failure = str(error) or type(error).__name__
-    HEALTHCHECK.set((name, endpoint), 0.0 if failure else 1.0)
-    HEALTHCHECKS_TOTAL.add((name, "error" if failure else "success", endpoint))
+    _CHECK.set((name, endpoint), 0.0 if failure else 1.0)
+    _CHECKS.add((name, "error" if failure else "success", endpoint))
     return failure
 
 

@@ -135,7 +135,7 @@ async def metrics(request: Request) -> Response:
 
     DELETE resets the metrics, any other method returns them in the format that the client accepts.
     """
-    from tetrapod.generic.metrics.collectors import reset
+    from tetrapod.generic.metrics.registry import reset
     from tetrapod.generic.observability import process_metrics
 
     process_metrics.register(asyncio.get_running_loop())
@@ -147,7 +147,8 @@ async def metrics(request: Request) -> Response:
 
 async def slis(request: Request) -> Response:
     """Serve `/metrics/slis`: metrics of the health checks. DELETE resets their counters."""
-    from tetrapod.generic.metrics.collectors import SLIS, reset_slis
+    from tetrapod.generic.metrics.metric import SLIS
+    from tetrapod.generic.metrics.registry import reset_slis
 
     if request.method == "DELETE":
         reset_slis()

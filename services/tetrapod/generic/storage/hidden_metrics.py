@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tetrapod.generic.metrics.collectors import Counter, CounterFunction, GaugeFunction
+from tetrapod.generic.metrics.counters import Counter, CounterFunction, GaugeFunction
 from tetrapod.generic.storage.cacher import counters
 from tetrapod.generic.storage.metrics import FETCHED, LISTS, RETURNED, resource_objects
 

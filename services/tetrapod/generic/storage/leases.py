@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from tetrapod.generic.metrics.collectors import Histogram
+from tetrapod.generic.metrics.histograms import Histogram
 from tetrapod.generic.storage.backend import Backend
 
 REUSE_SECONDS: Final = 60

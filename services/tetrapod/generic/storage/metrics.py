@@ -14,7 +14,8 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, Protocol
 
 from tetrapod.generic.configuration import feature_gates
-from tetrapod.generic.metrics.collectors import LATENCY_BUCKETS, Counter, GaugeFunction, Histogram
+from tetrapod.generic.metrics.counters import Counter, GaugeFunction
+from tetrapod.generic.metrics.histograms import LATENCY_BUCKETS, Histogram
 from tetrapod.generic.storage.backend import Backend, BackendWatch, KeyValue, Range, WriteResult
 from tetrapod.generic.storage.interface import StorageConfig
 from tetrapod.generic.storage.latency import add_store_latency

@@ -11,7 +11,8 @@ import weakref
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from tetrapod.generic.metrics.collectors import BEFORE_SCRAPE, Gauge
+from tetrapod.generic.metrics.counters import Gauge
+from tetrapod.generic.metrics.registry import BEFORE_SCRAPE
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from tetrapod.generic.metrics.collectors import Counter, Gauge, Histogram
+from tetrapod.generic.metrics.counters import Counter, Gauge
+from tetrapod.generic.metrics.histograms import Histogram
 
 _FETCHED: Final = Gauge(
     "apiserver_externaljwt_fetch_keys_success_timestamp",

@@ -9,7 +9,7 @@ import base64
 from datetime import timedelta
 from typing import Final
 
-from tetrapod.generic.metrics.collectors import Counter
+from tetrapod.generic.metrics.counters import Counter
 from tetrapod.machinery.gvk import Object
 
 _SIGNER: Final = ("signerName",)

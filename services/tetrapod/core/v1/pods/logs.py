@@ -13,7 +13,7 @@ from tetrapod.core.subresources.locations import Backends, kubelet_of, node_name
 from tetrapod.core.subresources.stores import PODS, Stores
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.http.request import Request, Response, StreamResponse, StreamWriter
-from tetrapod.generic.metrics.collectors import Counter
+from tetrapod.generic.metrics.counters import Counter
 from tetrapod.generic.proxy import BackendError, Exchange
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest

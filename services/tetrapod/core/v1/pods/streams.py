@@ -17,7 +17,7 @@ from tetrapod.generic.authorization.interface import Authorizer, Decision
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.filters.authorization import attributes_of
 from tetrapod.generic.http.request import Request, Response
-from tetrapod.generic.metrics.collectors import Counter
+from tetrapod.generic.metrics.counters import Counter
 from tetrapod.generic.proxy import BackendError, Endpoint, forward
 from tetrapod.generic.proxy.headers import pass_through_headers, upgrade_of
 from tetrapod.generic.registry.context import Context

@@ -9,7 +9,7 @@ import time
 from typing import Final
 
 from tetrapod.generic.configuration.server_identity import apiserver_id, label_hash
-from tetrapod.generic.metrics.collectors import Counter, Gauge
+from tetrapod.generic.metrics.counters import Counter, Gauge
 
 _PREFIX: Final = "apiserver_manifest_admission_config_controller"
 _LABELS: Final = ("status", "plugin", "apiserver_id_hash")

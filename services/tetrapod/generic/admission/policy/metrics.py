@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.metrics.collectors import Counter, Histogram
+from tetrapod.generic.metrics.counters import Counter
+from tetrapod.generic.metrics.histograms import Histogram
 
 _OF: Final = ("policy", "policy_binding", "error_type")
 _ACTED: Final = (*_OF, "enforcement_action")

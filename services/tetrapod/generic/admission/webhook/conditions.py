@@ -17,7 +17,8 @@ from tetrapod.generic.admission.policy.match_conditions import MatchConditionErr
 from tetrapod.generic.admission.request import admission_request
 from tetrapod.generic.admission.webhook.hooks import Hook
 from tetrapod.generic.authorization.interface import Authorizer
-from tetrapod.generic.metrics.collectors import Counter, Histogram
+from tetrapod.generic.metrics.counters import Counter
+from tetrapod.generic.metrics.histograms import Histogram
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import forbidden
 

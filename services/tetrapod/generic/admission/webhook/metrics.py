@@ -8,7 +8,8 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from tetrapod.generic.metrics.collectors import Counter, Histogram
+from tetrapod.generic.metrics.counters import Counter
+from tetrapod.generic.metrics.histograms import Histogram
 
 MOST_CODE: Final = 600
 DURATION: Final = Histogram(

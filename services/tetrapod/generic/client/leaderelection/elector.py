@@ -20,20 +20,20 @@ from typing import Final
 from tetrapod.generic.client.leaderelection.leadership import Work
 from tetrapod.generic.client.leaderelection.lock import LeaseLock
 from tetrapod.generic.lifecycle import Unavailable
-from tetrapod.generic.metrics import collectors
+from tetrapod.generic.metrics.counters import Counter, Gauge
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now_micro
 
 log = logging.getLogger(__name__)
 
-STATUS: Final = collectors.Gauge(
+STATUS: Final = Gauge(
     "leader_election_master_status",
     "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master. "
     "'name' is the string used to identify the lease. Please make sure to group by name.",
     ("name",),
 )
-SLOW_PATH: Final = collectors.Counter(
+SLOW_PATH: Final = Counter(
     "leader_election_slowpath_total",
     "Total number of slow path exercised in renewing leader leases. 'name' is the string used to identify the lease. "
     "Please make sure to group by name.",

@@ -18,7 +18,7 @@ from tetrapod.generic.http.negotiation.accept import JSON, YAML, Offer, parse_ac
 from tetrapod.generic.http.negotiation.documents import encode_document, write_status
 from tetrapod.generic.http.negotiation.media_types import wants_pretty
 from tetrapod.generic.http.request import Handler, Request, Response
-from tetrapod.generic.metrics.collectors import STARTED
+from tetrapod.generic.metrics.registry import STARTED
 from tetrapod.generic.observability.request_metrics import PAGE
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, not_acceptable

@@ -11,7 +11,8 @@ from typing import Any, Final, NamedTuple
 
 from tetrapod.generic.http.negotiation.accept import parse_accept
 from tetrapod.generic.http.request import Request, Response
-from tetrapod.generic.metrics.collectors import STARTED, Metric
+from tetrapod.generic.metrics.metric import Metric
+from tetrapod.generic.metrics.registry import STARTED
 
 _MESSAGE: Final = "io.prometheus.client.MetricFamily"
 _ENCODINGS: Final = ("delimited", "text", "compact-text")

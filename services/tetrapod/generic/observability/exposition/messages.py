@@ -8,15 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tetrapod.generic.metrics.collectors import (
-    Histogram,
-    HistogramFunction,
-    Metric,
-    Summary,
-    SummaryFunction,
-    shown_help,
-    since,
-)
+from tetrapod.generic.metrics.histograms import Histogram, HistogramFunction
+from tetrapod.generic.metrics.metric import Metric, shown_help
+from tetrapod.generic.metrics.registry import since
+from tetrapod.generic.metrics.summaries import Summary, SummaryFunction
 from tetrapod.generic.observability.exposition import families_pb2 as pb
 from tetrapod.generic.observability.exposition.native import ZERO_THRESHOLD, NativeBuckets, spans
 from tetrapod.generic.observability.exposition.text import all_families

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from tetrapod.generic.configuration import feature_gates
-from tetrapod.generic.metrics.collectors import Histogram, Metric
+from tetrapod.generic.metrics.histograms import Histogram
+from tetrapod.generic.metrics.metric import Metric
 from tetrapod.generic.metrics.names import CLASSIC
 
 SCHEMA: Final = 3

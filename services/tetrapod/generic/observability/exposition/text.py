@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tetrapod.generic.metrics.collectors import DISABLED, CounterFunction, GaugeFunction, Metric, shown_help
+from tetrapod.generic.metrics.counters import CounterFunction, GaugeFunction
+from tetrapod.generic.metrics.metric import Metric, shown_help
+from tetrapod.generic.metrics.registry import DISABLED
 from tetrapod.machinery.golang.floats import go_float
 
 _IN_HELP: Final = str.maketrans({"\\": r"\\", "\n": r"\n"})

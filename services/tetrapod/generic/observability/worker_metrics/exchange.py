@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from tetrapod.generic.http.unix_sockets import is_same_user
-from tetrapod.generic.metrics import collectors
-from tetrapod.generic.metrics.collectors import Metric
+from tetrapod.generic.metrics import metric, registry
+from tetrapod.generic.metrics.metric import Metric
 from tetrapod.generic.observability import process_metrics
 from tetrapod.generic.observability.exposition import native
 from tetrapod.generic.observability.worker_metrics import families
@@ -142,9 +142,9 @@ class WorkerMetrics:
     def _reset(self, page: str) -> None:
         self._inherited.pop(page, None)
         if page == SLIS:
-            collectors.reset_slis()
+            registry.reset_slis()
         else:
-            collectors.reset()
+            registry.reset()
         self._file(page, self._index).unlink(missing_ok=True)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -229,7 +229,7 @@ async def _present(page: str, *, native_histograms: bool) -> tuple[list[Metric],
     metrics: list[Metric]
     others: list[Any]
     if page == SLIS:
-        metrics, others = list(collectors.SLIS), []
+        metrics, others = list(metric.SLIS), []
     else:
         metrics, others = await process_metrics.scraped()
     if native_histograms:

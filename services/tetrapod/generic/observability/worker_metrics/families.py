@@ -11,16 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
-from tetrapod.generic.metrics.collectors import (
-    CounterFunction,
-    GaugeFunction,
-    Histogram,
-    HistogramFunction,
-    Metric,
-    Summary,
-    SummaryFunction,
-)
+from tetrapod.generic.metrics.counters import CounterFunction, GaugeFunction
+from tetrapod.generic.metrics.histograms import Histogram, HistogramFunction
+from tetrapod.generic.metrics.metric import Metric
 from tetrapod.generic.metrics.series import retired
+from tetrapod.generic.metrics.summaries import Summary, SummaryFunction
 from tetrapod.generic.observability.exposition.native import Native, NativeBuckets, sum_of
 from tetrapod.generic.observability.exposition.text import all_families
 

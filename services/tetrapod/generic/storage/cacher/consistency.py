@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, NoReturn
 
 from tetrapod.generic.configuration.feature_gates import enabled
 from tetrapod.generic.lifecycle import Unavailable
-from tetrapod.generic.metrics.collectors import Counter
+from tetrapod.generic.metrics.counters import Counter
 from tetrapod.generic.storage.backend import Backend, Range, prefix_end
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.freshness import TIMEOUT

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from tetrapod.generic.metrics.collectors import RESETS, CounterFunction, Histogram
+from tetrapod.generic.metrics.counters import CounterFunction
+from tetrapod.generic.metrics.histograms import Histogram
+from tetrapod.generic.metrics.registry import RESETS
 from tetrapod.generic.metrics.series import on_change, retired
 
 _LABELS: Final = ("group", "resource")

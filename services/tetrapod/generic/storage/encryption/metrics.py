@@ -12,7 +12,8 @@ from typing import Final
 
 from tetrapod.generic.configuration.metrics import ReloadMetrics
 from tetrapod.generic.configuration.server_identity import apiserver_id, label_hash
-from tetrapod.generic.metrics.collectors import Counter, Gauge, Histogram
+from tetrapod.generic.metrics.counters import Counter, Gauge
+from tetrapod.generic.metrics.histograms import Histogram
 
 OK: Final = "OK"
 NO_RPC: Final = "unknown-non-grpc"
