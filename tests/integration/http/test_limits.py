@@ -13,7 +13,8 @@ from integration.http.conftest import Client, Serve, client_context
 from support.waiting import eventually
 from tetrapod.generic.certificates import Pki
 from tetrapod.generic.http.limits import MAX_HEAD, MAX_HEADER, MAX_HEADERS, MAX_PATH, MAX_QUERY
-from tetrapod.generic.http.protocol import MOST_CHUNKS, HttpProtocol
+from tetrapod.generic.http.protocol import HttpProtocol
+from tetrapod.generic.http.receiving import MOST_CHUNKS
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.http.tls import ServingTLS
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from integration.http.conftest import Client, Serve
-from tetrapod.generic.http import protocol
+from tetrapod.generic.http import receiving
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.metrics.registry import every, reset
 from tetrapod.generic.observability.exposition.text import render
@@ -102,7 +102,7 @@ async def test_metrics_show_the_longest_step_until_they_are_reset(serve: Serve) 
 
 
 async def test_parsing_that_takes_long_is_a_step_too(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "NOTICED", 0.0)  # bodies are decoded in parts that take less than the usual time
+    monkeypatch.setattr(receiving, "NOTICED", 0.0)  # bodies are decoded in parts that take less than the usual time
     reset()
     client = await Client.connect(await serve(handler))
     client.send(
