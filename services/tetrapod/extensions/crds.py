@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tetrapod.extensions.conditions import ESTABLISHED, NAMES_ACCEPTED, TERMINATING
+from tetrapod.generic.storage.entry import Entry
 from tetrapod.generic.storage.following import follow
-from tetrapod.generic.storage.interface import Entry, ResourceStorage, WatchEvent
+from tetrapod.generic.storage.interface import ResourceStorage
+from tetrapod.generic.storage.watch import WatchEvent
 from tetrapod.machinery.gvk import GroupVersion, Object
 
 log = logging.getLogger(__name__)

@@ -9,8 +9,8 @@ from tetrapod.extensions.definitions.strategy import CrdStatusStrategy, CrdStrat
 from tetrapod.extensions.tables import CUSTOM_RESOURCE_DEFINITIONS
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.storage.config import StorageConfig
 from tetrapod.generic.storage.crd_versions import to_v1, to_v1beta1
-from tetrapod.generic.storage.interface import StorageConfig
 from tetrapod.machinery.gvk import GroupVersionResource
 
 GROUP = "apiextensions.k8s.io"

@@ -28,7 +28,7 @@ from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
-from tetrapod.generic.storage.interface import ListQuery
+from tetrapod.generic.storage.queries import ListQuery
 from tetrapod.generic.storage.sqlite import SqliteBackend
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
@@ -123,7 +123,7 @@ async def test_a_changed_bootstrap_policy_is_restored_and_additions_are_kept(clu
     added = {"verbs": ["get"], "nonResourceURLs": ["/mine"]}
 
     async def change(current: Object | None, entry: Any) -> Any:
-        from tetrapod.generic.storage.interface import Updated
+        from tetrapod.generic.storage.writes import Updated
 
         assert current is not None
         if "roleRef" in current:

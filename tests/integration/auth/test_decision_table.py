@@ -25,7 +25,7 @@ from tetrapod.generic.authorization.interface import Attributes, Decision
 from tetrapod.generic.authorization.rbac_storage import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
-from tetrapod.generic.storage.interface import ListQuery
+from tetrapod.generic.storage.queries import ListQuery
 from tetrapod.generic.storage.sqlite import SqliteBackend
 from tetrapod.machinery.user import UserInfo
 

@@ -23,7 +23,7 @@ from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.cacher import CachingStorageFactory
-from tetrapod.generic.storage.interface import StorageConfig
+from tetrapod.generic.storage.config import StorageConfig
 from tetrapod.generic.storage.sqlite.backend import SqliteBackend
 from tetrapod.machinery import types
 from tetrapod.machinery.gvk import GroupVersionKind, Object

@@ -9,7 +9,8 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.cacher import CachingStorageFactory
-from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
+from tetrapod.generic.storage.config import StorageConfig
+from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.generic.storage.sqlite import SqliteBackend
 
 MakeStore = Callable[..., Store]

@@ -18,7 +18,8 @@ from tetrapod.generic.metrics.registry import every
 from tetrapod.generic.observability.exposition.text import render
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.lister import Lister
-from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
+from tetrapod.generic.storage.config import StorageConfig
+from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery import labels
 from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError, bad_request

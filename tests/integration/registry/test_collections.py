@@ -17,7 +17,9 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.predicate import Selection, select
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.storage.cacher import CachingStorageFactory
-from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery, StorageConfig, WatchQuery
+from tetrapod.generic.storage.config import StorageConfig
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.queries import ListPage, ListQuery, WatchQuery
 from tetrapod.generic.storage.sqlite import SqliteBackend
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, forbidden

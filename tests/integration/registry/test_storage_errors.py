@@ -12,11 +12,11 @@ from tetrapod.generic.registry.errors import Translated, TranslatedRead
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.storage.backend import Backend, KeyValue
 from tetrapod.generic.storage.cacher import CachingStorageFactory
-from tetrapod.generic.storage.interface import (
+from tetrapod.generic.storage.config import StorageConfig
+from tetrapod.generic.storage.errors import (
     KeyExists,
     KeyNotFound,
     PreconditionFailed,
-    StorageConfig,
     TooLargeResourceVersion,
     TooOldResourceVersion,
 )

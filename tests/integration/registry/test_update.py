@@ -15,7 +15,7 @@ from integration.registry.kinds import ConfigMaps, Leases, Pods, Services, Widge
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.status import ALL_METADATA, WHOLE_METADATA, PlainStatusStrategy, StatusStrategy
 from tetrapod.generic.registry.store import Store
-from tetrapod.generic.storage.interface import Preconditions
+from tetrapod.generic.storage.writes import Preconditions
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, bad_request
 

@@ -9,17 +9,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from tetrapod.generic.storage.cacher import Cacher
-from tetrapod.generic.storage.interface import (
-    Entry,
-    IndexedValue,
-    Predicate,
-    StorageConfig,
-    TryUpdate,
-    Updated,
-    Watch,
-    WatchEvent,
-    WatchQuery,
-)
+from tetrapod.generic.storage.config import StorageConfig
+from tetrapod.generic.storage.entry import Entry, IndexedValue, Predicate
+from tetrapod.generic.storage.queries import WatchQuery
+from tetrapod.generic.storage.watch import Watch, WatchEvent
+from tetrapod.generic.storage.writes import TryUpdate, Updated
 from tetrapod.machinery.gvk import Object
 
 PODS = StorageConfig("pods", "v1", "Pod")

@@ -15,7 +15,7 @@ from support.waiting import eventually
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.storage.backend import Backend, BackendWatch, Range, WatchBatch
 from tetrapod.generic.storage.cacher import Cacher, consistency
-from tetrapod.generic.storage.interface import ListQuery
+from tetrapod.generic.storage.queries import ListQuery
 from tetrapod.generic.storage.wrappers import ForwardingBackend
 from tetrapod.testing import Server
 

@@ -13,7 +13,9 @@ from integration.storage.objects import PODS, create, labelled, names, pod, sett
 from tetrapod.generic.storage.backend import Backend, Range
 from tetrapod.generic.storage.cacher import Cacher
 from tetrapod.generic.storage.encoding import encode
-from tetrapod.generic.storage.interface import Entry, ListQuery, TooLargeResourceVersion, WatchQuery
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.errors import TooLargeResourceVersion
+from tetrapod.generic.storage.queries import ListQuery, WatchQuery
 from tetrapod.generic.storage.sqlite import SqliteBackend, reading
 from tetrapod.generic.storage.sqlite.schema import open_connection, prepare
 from tetrapod.generic.storage.wrappers import ForwardingBackend

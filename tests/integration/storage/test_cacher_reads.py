@@ -14,16 +14,12 @@ from integration.storage.objects import PODS, create, image, in_zone, labelled, 
 from support.waiting import eventually
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher import Cacher, CachingStorageFactory, freshness, reflector
+from tetrapod.generic.storage.config import StorageConfig
+from tetrapod.generic.storage.entry import EVERYTHING
+from tetrapod.generic.storage.errors import TooLargeResourceVersion, TooOldResourceVersion
 from tetrapod.generic.storage.etcd import EtcdBackend
 from tetrapod.generic.storage.etcd.watching import EtcdWatch
-from tetrapod.generic.storage.interface import (
-    EVERYTHING,
-    ListPage,
-    ListQuery,
-    StorageConfig,
-    TooLargeResourceVersion,
-    TooOldResourceVersion,
-)
+from tetrapod.generic.storage.queries import ListPage, ListQuery
 
 
 async def test_an_object_comes_back_as_finished_bytes_with_its_revision(pods: Cacher) -> None:

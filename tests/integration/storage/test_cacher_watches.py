@@ -15,8 +15,11 @@ from integration.storage.objects import PODS, Events, create, image, in_zone, la
 from tetrapod.generic.storage.backend import Backend, BackendWatch, WatchBatch
 from tetrapod.generic.storage.cacher import Cacher
 from tetrapod.generic.storage.cacher import watching as watching_module
-from tetrapod.generic.storage.interface import ListQuery, StorageConfig, TooLargeResourceVersion, WatchEvent, WatchQuery
+from tetrapod.generic.storage.config import StorageConfig
+from tetrapod.generic.storage.errors import TooLargeResourceVersion
+from tetrapod.generic.storage.queries import ListQuery, WatchQuery
 from tetrapod.generic.storage.transforming import ConvertedBackend
+from tetrapod.generic.storage.watch import WatchEvent
 from tetrapod.generic.storage.wrappers import ForwardingBackend
 
 

@@ -9,7 +9,9 @@ import pytest
 from integration.storage.objects import PODS, create, pod, reached, setting
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher import Cacher
-from tetrapod.generic.storage.interface import Entry, KeyExists, KeyNotFound, PreconditionFailed, Preconditions, Updated
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.errors import KeyExists, KeyNotFound, PreconditionFailed
+from tetrapod.generic.storage.writes import Preconditions, Updated
 from tetrapod.machinery.gvk import Object
 
 

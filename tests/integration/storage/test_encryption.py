@@ -24,8 +24,10 @@ from tetrapod.generic.storage.encryption.encryption import Encryption
 from tetrapod.generic.storage.encryption.kms import probe
 from tetrapod.generic.storage.encryption.metrics import CACHE_MISSES
 from tetrapod.generic.storage.encryption.transformer import TransformError
-from tetrapod.generic.storage.interface import Entry, ListQuery, Updated
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.queries import ListQuery
 from tetrapod.generic.storage.unreadable import CannotEncrypt, NotReady, NotTransformable, Unreadable
+from tetrapod.generic.storage.writes import Updated
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import StatusError
 

@@ -15,7 +15,7 @@ from support.waiting import eventually
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.cacher import Cacher
 from tetrapod.generic.storage.etcd import EtcdBackend
-from tetrapod.generic.storage.interface import ListQuery, WatchQuery
+from tetrapod.generic.storage.queries import ListQuery, WatchQuery
 
 
 @pytest.fixture

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from tetrapod.generic.authorization.list_watch import StorageReflector
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher import CachingStorageFactory
-from tetrapod.generic.storage.interface import Entry, StorageConfig, WatchEvent
+from tetrapod.generic.storage.config import StorageConfig
+from tetrapod.generic.storage.entry import Entry
 from tetrapod.generic.storage.sqlite import SqliteBackend
+from tetrapod.generic.storage.watch import WatchEvent
 from tetrapod.generic.storage.wrappers import ForwardingBackend
 
 KEY = "/registry/roles/ns/a"

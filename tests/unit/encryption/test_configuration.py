@@ -13,10 +13,10 @@ import pytest
 from tetrapod.core.resources import Dependencies, definitions
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.storage.config import StorageConfig
 from tetrapod.generic.storage.encryption.configuration import read_configuration
 from tetrapod.generic.storage.encryption.providers import Providers
 from tetrapod.generic.storage.encryption.transformer import Identity
-from tetrapod.generic.storage.interface import StorageConfig
 from tetrapod.machinery.gvk import GroupResource
 
 SECRET = b64encode(bytes(32)).decode()

@@ -11,7 +11,9 @@ from tetrapod.extensions.custom.converted_watch import ConvertedWatch
 from tetrapod.generic.storage.cacher.counters import CacheCounters
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.cacher.watching import QUEUE, CacheWatch, Fanout
-from tetrapod.generic.storage.interface import Entry, Predicate, WatchEvent, WatchQuery
+from tetrapod.generic.storage.entry import Entry, Predicate
+from tetrapod.generic.storage.queries import WatchQuery
+from tetrapod.generic.storage.watch import WatchEvent
 from tetrapod.machinery.status import StatusError
 
 _SECONDS = 5

@@ -8,7 +8,7 @@ from typing import Any, cast
 import orjson
 
 from tetrapod.extensions.crds import Crd
-from tetrapod.generic.storage.interface import Entry
+from tetrapod.generic.storage.entry import Entry
 
 
 def crd(revision: int, **metadata: Any) -> Crd:

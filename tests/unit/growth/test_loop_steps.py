@@ -26,7 +26,8 @@ from tetrapod.generic.registry.deletecollection import delete_collection
 from tetrapod.generic.scheduling import offload
 from tetrapod.generic.storage.cacher import writing
 from tetrapod.generic.storage.cacher.entry_reader import EntryReader
-from tetrapod.generic.storage.interface import ListPage, ListQuery, WatchEvent
+from tetrapod.generic.storage.queries import ListPage, ListQuery
+from tetrapod.generic.storage.watch import WatchEvent
 from tetrapod.machinery.field import LEFT_OUT, MAX_COLLECTED
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.user import UserInfo

@@ -18,7 +18,8 @@ from tetrapod.core.admission.service_account import ServiceAccount
 from tetrapod.core.admission.tolerations import DefaultTolerationSeconds, ExtendedResourceToleration
 from tetrapod.generic.admission.interface import Attributes
 from tetrapod.generic.admission.plugins.resource_quota import ResourceQuota
-from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
+from tetrapod.generic.storage.config import StorageConfig
+from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.error_limits import MAX_MESSAGE
 from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource
 from tetrapod.machinery.status import StatusError

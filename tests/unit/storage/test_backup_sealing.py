@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tetrapod.generic.storage.backup.sealing import resource_of
-from tetrapod.generic.storage.interface import UNUSUAL_PLACES
+from tetrapod.generic.storage.config import UNUSUAL_PLACES
 from tetrapod.machinery.gvk import GroupResource
 
 

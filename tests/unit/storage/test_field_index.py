@@ -10,7 +10,7 @@ import orjson
 from tetrapod.generic.storage.cacher.entries import Entries
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.cacher.field_index import FieldIndex
-from tetrapod.generic.storage.interface import Entry, IndexedValue
+from tetrapod.generic.storage.entry import Entry, IndexedValue
 
 
 def _pod(key: str, node: str) -> StoredEntry:

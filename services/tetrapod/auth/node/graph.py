@@ -18,7 +18,10 @@ from typing import Any, Final, NamedTuple
 from tetrapod.auth.tokens.bound_objects import PODS
 from tetrapod.generic.authorization.list_watch import StorageReflector
 from tetrapod.generic.metrics.histograms import Histogram
-from tetrapod.generic.storage.interface import Entry, StorageConfig, StorageFactory, WatchEvent
+from tetrapod.generic.storage.config import StorageConfig
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.generic.storage.watch import WatchEvent
 from tetrapod.machinery.gvk import Object
 
 VOLUMES: Final = StorageConfig(prefix="persistentvolumes", api_version="v1", kind="PersistentVolume", namespaced=False)

@@ -20,7 +20,11 @@ from tetrapod.auth.rbac.aggregation import MANAGER as AGGREGATION_MANAGER
 from tetrapod.auth.rbac.aggregation import aggregated_rules
 from tetrapod.auth.rbac.coverage import missing_rights
 from tetrapod.auth.rbac.policy import AUTOUPDATE, Policy, bootstrap_policy
-from tetrapod.generic.storage.interface import Entry, KeyExists, ListQuery, ResourceStorage, StorageFactory, Updated
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.errors import KeyExists
+from tetrapod.generic.storage.interface import ResourceStorage, StorageFactory
+from tetrapod.generic.storage.queries import ListQuery
+from tetrapod.generic.storage.writes import Updated
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.timestamps import now_rfc3339

@@ -17,7 +17,9 @@ from tetrapod.generic.authorization.interface import Attributes, AuthorizationRe
 from tetrapod.generic.authorization.list_watch import StorageReflector
 from tetrapod.generic.authorization.rbac_storage import CLUSTER_ROLES, RBAC_STORAGES, ROLES
 from tetrapod.generic.authorization.rules import Grant, RuleSet
-from tetrapod.generic.storage.interface import Entry, StorageFactory, WatchEvent
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.generic.storage.watch import WatchEvent
 from tetrapod.machinery.boundedcache import BoundedCache, weigh
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object

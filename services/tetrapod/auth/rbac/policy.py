@@ -21,7 +21,7 @@ from tetrapod.generic.authorization.rbac_storage import (
     ROLES,
 )
 from tetrapod.generic.configuration import feature_gates
-from tetrapod.generic.storage.interface import StorageConfig
+from tetrapod.generic.storage.config import StorageConfig
 from tetrapod.machinery.gvk import Object
 
 AUTOUPDATE: Final = "rbac.authorization.kubernetes.io/autoupdate"

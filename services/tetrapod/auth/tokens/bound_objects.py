@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
+from tetrapod.generic.storage.config import StorageConfig
+from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import not_found
 

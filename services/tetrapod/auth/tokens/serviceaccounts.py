@@ -36,7 +36,7 @@ from tetrapod.generic.authentication.serviceaccount import (
 )
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.metrics.counters import Counter
-from tetrapod.generic.storage.interface import StorageConfig
+from tetrapod.generic.storage.config import StorageConfig
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.timestamps import parse

@@ -16,7 +16,7 @@ from tetrapod.generic.admission.webhook.hooks import MUTATING, VALIDATING
 from tetrapod.generic.authentication.serviceaccount import make_user
 from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
 from tetrapod.generic.authorization.message import forbidden_status
-from tetrapod.generic.storage.interface import StorageConfig
+from tetrapod.generic.storage.config import StorageConfig
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import bad_request, forbidden
 from tetrapod.machinery.timestamps import now, parse

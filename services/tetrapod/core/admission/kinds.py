@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.storage.interface import StorageConfig
+from tetrapod.generic.storage.config import StorageConfig
 
 NAMESPACES: Final = StorageConfig("namespaces", "v1", "Namespace", namespaced=False)
 NODES: Final = StorageConfig("minions", "v1", "Node", namespaced=False)

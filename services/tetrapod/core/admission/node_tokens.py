@@ -13,7 +13,8 @@ from tetrapod.generic.admission.interface import Attributes, forbidden
 from tetrapod.generic.authorization.interface import Authorizer, Decision
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.lister import Lister
-from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
+from tetrapod.generic.storage.config import StorageConfig
+from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupResource, Object

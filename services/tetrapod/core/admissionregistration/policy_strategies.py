@@ -20,7 +20,8 @@ from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.create import creation_errors
 from tetrapod.generic.registry.strategy import MetadataRules
-from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
+from tetrapod.generic.storage.config import StorageConfig
+from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupKind, GroupVersion, Object

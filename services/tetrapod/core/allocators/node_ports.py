@@ -13,7 +13,10 @@ from itertools import chain
 from typing import Final, TypeAlias
 
 from tetrapod.core.allocators import metrics
-from tetrapod.generic.storage.interface import Entry, ResourceStorage, StorageConfig, StorageFactory, Updated
+from tetrapod.generic.storage.config import StorageConfig
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.interface import ResourceStorage, StorageFactory
+from tetrapod.generic.storage.writes import Updated
 from tetrapod.machinery.gvk import Object
 
 KEY: Final = "servicenodeports"

@@ -17,7 +17,8 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.deletecollection import Verbs, delete_collection
 from tetrapod.generic.registry.hooks import ValidateObject
 from tetrapod.generic.registry.store import Store
-from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.queries import ListPage, ListQuery
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object

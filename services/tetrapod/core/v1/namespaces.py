@@ -22,7 +22,8 @@ from tetrapod.generic.registry.hooks import ValidateObject
 from tetrapod.generic.registry.propagation import deletion_finalizers
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.registry.strategy import Strategy
-from tetrapod.generic.storage.interface import Entry, Preconditions, Updated
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.writes import Preconditions, Updated
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object

@@ -22,7 +22,7 @@ from tetrapod.extensions.crds import Crd, Crds
 from tetrapod.extensions.custom.serving import Serving
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.storage.interface import ListQuery
+from tetrapod.generic.storage.queries import ListQuery
 from tetrapod.machinery.conditions import find_condition, is_true
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import StatusError

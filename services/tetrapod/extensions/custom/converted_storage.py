@@ -20,27 +20,18 @@ from tetrapod.generic.registry.entry import unstored
 from tetrapod.generic.registry.errors import unreadable_status, update_status
 from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.scheduling.yield_timer import YieldTimer
-from tetrapod.generic.storage.interface import (
-    EVERYTHING,
-    Entry,
-    ListPage,
-    ListQuery,
-    Preconditions,
-    Predicate,
-    ResourceStorage,
-    TryUpdate,
-    Updated,
-    Watch,
-    WatchQuery,
-)
+from tetrapod.generic.storage.entry import EVERYTHING, Entry, Predicate
+from tetrapod.generic.storage.interface import ResourceStorage
+from tetrapod.generic.storage.queries import ListPage, ListQuery, WatchQuery
 from tetrapod.generic.storage.unreadable import UnreadableObject
+from tetrapod.generic.storage.watch import Watch
 from tetrapod.generic.storage.wrappers import ForwardingStorage
+from tetrapod.generic.storage.writes import NO_PRECONDITIONS, Preconditions, TryUpdate, Updated
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.schema.decode import DecodeError
 from tetrapod.machinery.schema.objectmeta import CoerceError
 from tetrapod.machinery.status import StatusError
 
-_NO_PRECONDITIONS: Final = Preconditions()
 _MOST_ENTRIES: Final = 200
 """The most entries that are converted at once."""
 _MOST_BYTES: Final = 1 << 20
@@ -229,7 +220,7 @@ class ConvertedStorage(ForwardingStorage):
         key: str,
         try_update: TryUpdate,
         *,
-        preconditions: Preconditions = _NO_PRECONDITIONS,
+        preconditions: Preconditions = NO_PRECONDITIONS,
         allow_absent: bool = False,
     ) -> Entry:
         async def converted(obj: Object | None, entry: Entry | None) -> Updated | None:
@@ -255,7 +246,7 @@ class ConvertedStorage(ForwardingStorage):
         self,
         key: str,
         *,
-        preconditions: Preconditions = _NO_PRECONDITIONS,
+        preconditions: Preconditions = NO_PRECONDITIONS,
         validate: Callable[[Entry], Awaitable[None]] | None = None,
     ) -> Entry:
         last: list[Entry] = []

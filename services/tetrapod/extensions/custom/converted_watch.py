@@ -11,7 +11,8 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from tetrapod.generic.registry.entry import Unstored
-from tetrapod.generic.storage.interface import Entry, Predicate, Sink, Watch, WatchEvent
+from tetrapod.generic.storage.entry import Entry, Predicate
+from tetrapod.generic.storage.watch import Sink, Watch, WatchEvent
 from tetrapod.generic.storage.wrappers import ForwardingWatch
 from tetrapod.machinery.status import StatusError, internal_error
 

@@ -29,7 +29,8 @@ from tetrapod.generic.endpoints.handler import ResourceHandler
 from tetrapod.generic.http.negotiation.accept import serves_cbor
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.registry.definition import ResourceDefinition
-from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
+from tetrapod.generic.storage.config import StorageConfig
+from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.generic.webhook.client import WebhookClient
 
 SETTLE_SECONDS: Final = 5.0

@@ -22,27 +22,19 @@ from tetrapod.extensions.custom.version_codec import UnknownStoredVersion, Versi
 from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.registry.errors import KEY_ROOT, unreadable_status, update_status
 from tetrapod.generic.storage.cacher.entry import IncompleteEntry
-from tetrapod.generic.storage.interface import (
-    Entry,
-    ListPage,
-    ListQuery,
-    Preconditions,
-    Predicate,
-    ResourceStorage,
-    TryUpdate,
-    Updated,
-    Watch,
-    WatchQuery,
-)
+from tetrapod.generic.storage.entry import Entry, Predicate
+from tetrapod.generic.storage.interface import ResourceStorage
+from tetrapod.generic.storage.queries import ListPage, ListQuery, WatchQuery
 from tetrapod.generic.storage.unreadable import NotDecodable, not_ready
+from tetrapod.generic.storage.watch import Watch
 from tetrapod.generic.storage.wrappers import ForwardingStorage, MappedWatch
+from tetrapod.generic.storage.writes import NO_PRECONDITIONS, Preconditions, TryUpdate, Updated
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.schema.decode import DecodeError
 from tetrapod.machinery.schema.objectmeta import CoerceError
 from tetrapod.machinery.status import StatusError
 
 _AT_ONCE: Final = 100
-_NO_PRECONDITIONS: Final = Preconditions()
 _NOWHERE: Final = "-"
 _UID: Final = b'"uid":"'
 """Bytes that every object has which was written by the API. One without them was written to the store by another
@@ -209,7 +201,7 @@ class CurrentStorage(ForwardingStorage):
         key: str,
         try_update: TryUpdate,
         *,
-        preconditions: Preconditions = _NO_PRECONDITIONS,
+        preconditions: Preconditions = NO_PRECONDITIONS,
         allow_absent: bool = False,
     ) -> Entry:
         async def on_current(obj: Object | None, entry: Entry | None) -> Updated | None:
@@ -232,7 +224,7 @@ class CurrentStorage(ForwardingStorage):
         self,
         key: str,
         *,
-        preconditions: Preconditions = _NO_PRECONDITIONS,
+        preconditions: Preconditions = NO_PRECONDITIONS,
         validate: Callable[[Entry], Awaitable[None]] | None = None,
     ) -> Entry:
         async def check(entry: Entry) -> None:

@@ -11,7 +11,10 @@ from weakref import WeakSet
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.store import Store
-from tetrapod.generic.storage.interface import Entry, ResourceStorage, Watch, WatchQuery
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.interface import ResourceStorage
+from tetrapod.generic.storage.queries import WatchQuery
+from tetrapod.generic.storage.watch import Watch
 
 
 class DryRunStorage(ResourceStorage, Protocol):

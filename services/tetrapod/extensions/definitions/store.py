@@ -17,7 +17,9 @@ from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.registry.errors import Translated
 from tetrapod.generic.registry.hooks import ValidateObject
 from tetrapod.generic.registry.store import Store
-from tetrapod.generic.storage.interface import Entry, Preconditions, TooLargeResourceVersion, Updated
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.errors import TooLargeResourceVersion
+from tetrapod.generic.storage.writes import Preconditions, Updated
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import conflict
 from tetrapod.machinery.timestamps import now_rfc3339

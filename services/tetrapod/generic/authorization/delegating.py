@@ -27,7 +27,9 @@ from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.review_metrics import ReviewMetrics
 from tetrapod.generic.http.peers import RULES_PATH
 from tetrapod.generic.lifecycle import RETRY_SECONDS, Unavailable
-from tetrapod.generic.storage.interface import Entry, StorageFactory, WatchEvent
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.generic.storage.watch import WatchEvent
 from tetrapod.machinery.boundedcache import BoundedCache, weigh
 from tetrapod.machinery.failure import result_of
 from tetrapod.machinery.gvk import GroupVersionResource, Object

@@ -12,16 +12,12 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from tetrapod.generic.lifecycle import Unavailable
-from tetrapod.generic.storage.interface import (
-    Entry,
-    ListQuery,
-    ResourceStorage,
-    TooLargeResourceVersion,
-    TooOldResourceVersion,
-    WatchEvent,
-    WatchQuery,
-)
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.errors import TooLargeResourceVersion, TooOldResourceVersion
+from tetrapod.generic.storage.interface import ResourceStorage
+from tetrapod.generic.storage.queries import ListQuery, WatchQuery
 from tetrapod.generic.storage.unreadable import Unreadable
+from tetrapod.generic.storage.watch import WatchEvent
 
 log = logging.getLogger(__name__)
 

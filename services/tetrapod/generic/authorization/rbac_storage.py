@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.storage.interface import StorageConfig
+from tetrapod.generic.storage.config import StorageConfig
 
 RBAC_GROUP: Final = "rbac.authorization.k8s.io"
 RBAC_VERSION: Final = f"{RBAC_GROUP}/v1"

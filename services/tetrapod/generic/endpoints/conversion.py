@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import orjson
 
 from tetrapod.generic.registry.definition import ResourceDefinition
-from tetrapod.generic.storage.interface import Entry
+from tetrapod.generic.storage.entry import Entry
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.json import encode
 

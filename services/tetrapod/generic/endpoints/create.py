@@ -24,7 +24,7 @@ from tetrapod.generic.registry.create import wipe_system_fields
 from tetrapod.generic.registry.errors import StoredTooLarge
 from tetrapod.generic.registry.hooks import ValidateObject
 from tetrapod.generic.scheduling.offload import is_large, offloaded
-from tetrapod.generic.storage.interface import Entry
+from tetrapod.generic.storage.entry import Entry
 from tetrapod.machinery.gvk import Object
 
 

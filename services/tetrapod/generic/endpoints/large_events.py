@@ -13,7 +13,7 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from tetrapod.generic.scheduling.step_queue import StepQueue
-from tetrapod.generic.storage.interface import WatchEvent
+from tetrapod.generic.storage.watch import WatchEvent
 
 PIECE: Final = 128 << 10
 """Bytes of events, or of a larger event, that a watch writes in one step of the event loop."""

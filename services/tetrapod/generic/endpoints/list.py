@@ -15,7 +15,7 @@ from tetrapod.generic.endpoints.watch import watch
 from tetrapod.generic.http.negotiation.media_types import negotiate
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.registry.predicate import Selection, parse_fields, select
-from tetrapod.generic.storage.interface import ListQuery
+from tetrapod.generic.storage.queries import ListQuery
 from tetrapod.machinery import field_selectors, labels, sharding
 from tetrapod.machinery.sharding import ShardSelector, ShardSelectorError
 from tetrapod.machinery.status import StatusError, bad_request

@@ -13,7 +13,7 @@ from typing import Final
 
 from tetrapod.generic.http.request import StreamWriter
 from tetrapod.generic.scheduling.offload import LARGE, offloaded
-from tetrapod.generic.storage.interface import Entry
+from tetrapod.generic.storage.entry import Entry
 from tetrapod.machinery.status import StatusError
 
 STREAM_FROM: Final = 128 * 1024

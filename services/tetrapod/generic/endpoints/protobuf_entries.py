@@ -19,7 +19,7 @@ from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.http.negotiation.accept import META_GROUP, PARTIAL, PARTIAL_LIST, PROTOBUF, Accepted
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.scheduling.offload import LARGE
-from tetrapod.generic.storage.interface import Entry
+from tetrapod.generic.storage.entry import Entry
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.freeing import use_large
 from tetrapod.machinery.gvk import Object

@@ -41,8 +41,9 @@ from tetrapod.generic.http.request import HeaderList, Response, StreamResponse, 
 from tetrapod.generic.observability.tracing.spans import current, marked, traced
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.scheduling.offload import LARGE, offloaded
-from tetrapod.generic.storage.interface import Entry, ListPage
+from tetrapod.generic.storage.entry import Entry
 from tetrapod.generic.storage.latency import SERIALIZATION, LayerTimer
+from tetrapod.generic.storage.queries import ListPage
 from tetrapod.machinery.freeing import use_large
 from tetrapod.machinery.go_packages import go_type
 from tetrapod.machinery.gvk import GroupVersionKind, Object

@@ -17,10 +17,9 @@ from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition, RestOfVersions
 from tetrapod.generic.registry.errors import storage_error_text
-from tetrapod.generic.registry.hooks import NO_PRECONDITIONS
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store
-from tetrapod.generic.storage.interface import Preconditions
+from tetrapod.generic.storage.writes import NO_PRECONDITIONS, Preconditions
 from tetrapod.machinery import labels
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.field import invalid

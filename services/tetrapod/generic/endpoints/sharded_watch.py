@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Final
 
 from tetrapod.generic.metrics.counters import Counter, Gauge
-from tetrapod.generic.storage.interface import Entry, Predicate, Sink, Watch, WatchEvent
+from tetrapod.generic.storage.entry import Entry, Predicate
+from tetrapod.generic.storage.watch import Sink, Watch, WatchEvent
 from tetrapod.generic.storage.wrappers import ForwardingWatch
 from tetrapod.machinery.gvk import GroupResource
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from tetrapod.generic.endpoints.decoding import Decoder, ShapeError
 from tetrapod.generic.registry.definition import ResourceDefinition
-from tetrapod.generic.storage.interface import Mistyped
+from tetrapod.generic.storage.config import Mistyped
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.raw_extensions import beside_fields, into_fields, raw_paths
 from tetrapod.machinery.schema_node import NO_DEFAULT, SchemaNode

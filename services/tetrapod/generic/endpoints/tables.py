@@ -20,7 +20,7 @@ import orjson
 from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.http.negotiation.accept import PARTIAL
 from tetrapod.generic.scheduling.offload import LARGE
-from tetrapod.generic.storage.interface import Entry
+from tetrapod.generic.storage.entry import Entry
 from tetrapod.machinery.freeing import use_large
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, bad_request

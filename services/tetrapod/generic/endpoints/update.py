@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final
 
 from tetrapod.generic.endpoints.admission import RequestAdmission
 from tetrapod.generic.endpoints.decoding import check_name, ensure_namespace, read_body
@@ -24,13 +23,12 @@ from tetrapod.generic.observability.tracing.spans import here
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.errors import StoredTooLarge
 from tetrapod.generic.scheduling.offload import in_thread, is_large, offloaded
-from tetrapod.generic.storage.interface import Entry, Preconditions
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.writes import NO_PRECONDITIONS, Preconditions
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.raw_extensions import raw_paths
 from tetrapod.machinery.serializer.raw_json import carry
 from tetrapod.machinery.status import bad_request
-
-_NONE: Final = Preconditions()
 
 Revise = Callable[[Object | None], Awaitable[Object]]
 """A function from the stored object (None: absent) to the requested object, both in the request's version."""
@@ -77,7 +75,7 @@ async def update(scope: Scope, request: Request) -> Response:
         scope, request, context, name, options.to_object("UpdateOptions"), options.to_object("CreateOptions")
     )
     uid = obj["metadata"].get("uid")
-    return await writing.answer(revise, accepted, Preconditions(uid=uid) if uid else _NONE)
+    return await writing.answer(revise, accepted, Preconditions(uid=uid) if uid else NO_PRECONDITIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +109,7 @@ class Writing:
         self,
         revise: Revise,
         accepted: Accepted,
-        preconditions: Preconditions = _NONE,
+        preconditions: Preconditions = NO_PRECONDITIONS,
         *,
         force_create: bool = False,
         applies: bool = False,

@@ -50,7 +50,9 @@ from tetrapod.generic.http.websocket_stream import serve_messages, watch_handsha
 from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.registry.predicate import Selection
 from tetrapod.generic.storage.cacher.counters import counters_of
-from tetrapod.generic.storage.interface import Entry, Watch, WatchEvent, WatchQuery
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.queries import WatchQuery
+from tetrapod.generic.storage.watch import Watch, WatchEvent
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.requestinfo import scope_of

@@ -9,7 +9,8 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.errors import KEY_ROOT
 from tetrapod.generic.registry.keys import object_key
 from tetrapod.generic.registry.strategy import Strategy
-from tetrapod.generic.storage.interface import Entry, ResourceStorage
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.interface import ResourceStorage
 from tetrapod.machinery.gvk import GroupKind, GroupResource, Object
 from tetrapod.machinery.schema_node import SchemaNode
 

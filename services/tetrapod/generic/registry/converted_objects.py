@@ -12,8 +12,10 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from typing import Generic, TypeVar
 
+from tetrapod.generic.storage.entry import Entry
 from tetrapod.generic.storage.following import follow
-from tetrapod.generic.storage.interface import Entry, ResourceStorage, WatchEvent
+from tetrapod.generic.storage.interface import ResourceStorage
+from tetrapod.generic.storage.watch import WatchEvent
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,8 @@ from tetrapod.generic.registry.errors import Translated
 from tetrapod.generic.registry.hand_written import in_form
 from tetrapod.generic.registry.hooks import Allocation, ValidateObject
 from tetrapod.generic.registry.strategy import Strategy
-from tetrapod.generic.storage.interface import Entry, KeyExists
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.errors import KeyExists
 from tetrapod.generic.storage.unreadable import Unreadable
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.field import FieldError, distinct, limited

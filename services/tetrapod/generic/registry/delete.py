@@ -19,7 +19,9 @@ from tetrapod.generic.registry.hooks import ValidateObject
 from tetrapod.generic.registry.propagation import deletion_finalizers
 from tetrapod.generic.scheduling.offload import LARGE
 from tetrapod.generic.storage.copied import copied, peeked
-from tetrapod.generic.storage.interface import Entry, KeyNotFound, Preconditions, Updated
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.errors import KeyNotFound
+from tetrapod.generic.storage.writes import Preconditions, Updated
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import conflict, not_found
 from tetrapod.machinery.timestamps import format_time, now, now_rfc3339, parse

@@ -14,7 +14,8 @@ from typing import Final, Protocol
 
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.hooks import ValidateObject
-from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.queries import ListPage, ListQuery
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 

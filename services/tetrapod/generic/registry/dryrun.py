@@ -9,13 +9,10 @@ from __future__ import annotations
 from tetrapod.generic.registry.entry import unstored
 from tetrapod.generic.registry.hooks import ValidateObject
 from tetrapod.generic.storage.copied import copied, peeked
-from tetrapod.generic.storage.interface import (
-    Entry,
-    KeyNotFound,
-    Preconditions,
-    ResourceStorage,
-    TryUpdate,
-)
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.errors import KeyNotFound
+from tetrapod.generic.storage.interface import ResourceStorage
+from tetrapod.generic.storage.writes import Preconditions, TryUpdate
 
 
 async def guaranteed_update(

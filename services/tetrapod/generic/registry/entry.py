@@ -7,7 +7,7 @@ from typing import Any
 
 from tetrapod.generic.scheduling.offload import in_thread
 from tetrapod.generic.storage.encoding import divided
-from tetrapod.generic.storage.interface import Entry
+from tetrapod.generic.storage.entry import Entry
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.json_pieces import loads
 from tetrapod.machinery.serializer.json import encode_large

@@ -11,7 +11,7 @@ from typing import Final
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.backend import RequestTooLarge
-from tetrapod.generic.storage.interface import (
+from tetrapod.generic.storage.errors import (
     KeyExists,
     KeyNotFound,
     PreconditionFailed,

@@ -12,7 +12,9 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.entry import changed_entry
 from tetrapod.generic.registry.hooks import Transform, ValidateObject
 from tetrapod.generic.registry.store import Store
-from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery, Watch, WatchQuery
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.queries import ListPage, ListQuery, WatchQuery
+from tetrapod.generic.storage.watch import Watch
 from tetrapod.generic.storage.wrappers import MappedWatch
 from tetrapod.machinery.gvk import Object
 

@@ -6,11 +6,10 @@ The callbacks are validating admission (`ValidateObject`, `ValidateUpdate`) and 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.strategy import Strategy
-from tetrapod.generic.storage.interface import Preconditions
 from tetrapod.machinery.gvk import Object
 
 ValidateObject: TypeAlias = Callable[[Object], Awaitable[None]]
@@ -26,7 +25,6 @@ Transform: TypeAlias = Callable[[Object | None], Awaitable[Object]]
 """A function from a copy of the stored object (None: absent) to the object to store. Called again if another write
 came first.
 """
-NO_PRECONDITIONS: Final = Preconditions()
 
 
 class Allocation:

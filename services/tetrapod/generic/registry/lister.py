@@ -7,14 +7,10 @@ Upstream: client-go listers
 
 from __future__ import annotations
 
-from tetrapod.generic.storage.interface import (
-    Entry,
-    ListQuery,
-    Predicate,
-    ResourceStorage,
-    StorageConfig,
-    StorageFactory,
-)
+from tetrapod.generic.storage.config import StorageConfig
+from tetrapod.generic.storage.entry import Entry, Predicate
+from tetrapod.generic.storage.interface import ResourceStorage, StorageFactory
+from tetrapod.generic.storage.queries import ListQuery
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import Selector
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.keys import object_key, root_key
-from tetrapod.generic.storage.interface import EVERYTHING, Entry, IndexedValue, Predicate
+from tetrapod.generic.storage.entry import EVERYTHING, Entry, IndexedValue, Predicate
 from tetrapod.machinery import field_selectors, labels, sharding
 from tetrapod.machinery.field_selectors import FieldRequirement, FieldSelector
 from tetrapod.machinery.names import validate_namespace_name

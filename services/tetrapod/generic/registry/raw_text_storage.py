@@ -7,26 +7,17 @@ returns have `Verbatim` values instead, so that protobuf contains the texts, and
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
 
 from tetrapod.generic.registry.entry import Unstored, changed_entry
-from tetrapod.generic.storage.interface import (
-    Entry,
-    ListPage,
-    ListQuery,
-    Preconditions,
-    ResourceStorage,
-    TryUpdate,
-    Updated,
-    Watch,
-    WatchQuery,
-)
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.interface import ResourceStorage
+from tetrapod.generic.storage.queries import ListPage, ListQuery, WatchQuery
+from tetrapod.generic.storage.watch import Watch
 from tetrapod.generic.storage.wrappers import ForwardingStorage, MappedWatch
+from tetrapod.generic.storage.writes import NO_PRECONDITIONS, Preconditions, TryUpdate, Updated
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.raw_extensions import beside_fields, into_fields, may_have_texts
 from tetrapod.machinery.serializer.raw_json import RawPath, carry
-
-_NONE: Final = Preconditions()
 
 
 class RawTextEntry(Unstored):
@@ -83,7 +74,7 @@ class RawTextStorage(ForwardingStorage):
         key: str,
         try_update: TryUpdate,
         *,
-        preconditions: Preconditions = _NONE,
+        preconditions: Preconditions = NO_PRECONDITIONS,
         allow_absent: bool = False,
     ) -> Entry:
         async def attempt(current: Object | None, entry: Entry | None) -> Updated | None:
@@ -100,7 +91,7 @@ class RawTextStorage(ForwardingStorage):
         self,
         key: str,
         *,
-        preconditions: Preconditions = _NONE,
+        preconditions: Preconditions = NO_PRECONDITIONS,
         validate: Callable[[Entry], Awaitable[None]] | None = None,
     ) -> Entry:
         async def of_shown(entry: Entry) -> None:

@@ -11,8 +11,7 @@ from typing import Any
 
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.registry.hooks import NO_PRECONDITIONS
-from tetrapod.generic.storage.interface import Preconditions
+from tetrapod.generic.storage.writes import NO_PRECONDITIONS, Preconditions
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import TableConvertor
 

@@ -12,10 +12,13 @@ from tetrapod.generic.registry import create, delete, deletecollection, update
 from tetrapod.generic.registry.base_store import BaseStore
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.errors import TranslatedRead
-from tetrapod.generic.registry.hooks import NO_PRECONDITIONS, Transform, ValidateObject, ValidateUpdate
+from tetrapod.generic.registry.hooks import Transform, ValidateObject, ValidateUpdate
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.registry.update import UpdateOptions
-from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery, Preconditions, Watch, WatchQuery
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.queries import ListPage, ListQuery, WatchQuery
+from tetrapod.generic.storage.watch import Watch
+from tetrapod.generic.storage.writes import NO_PRECONDITIONS, Preconditions
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import internal_error, not_found
 

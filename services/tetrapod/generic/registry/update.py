@@ -21,11 +21,13 @@ from tetrapod.generic.registry.create import ensure_namespace, fill_system_field
 from tetrapod.generic.registry.entry import Unstored, unstored
 from tetrapod.generic.registry.errors import OPTIMISTIC_LOCK, Translated
 from tetrapod.generic.registry.hand_written import in_form
-from tetrapod.generic.registry.hooks import NO_PRECONDITIONS, Allocation, Transform, ValidateObject, ValidateUpdate
+from tetrapod.generic.registry.hooks import Allocation, Transform, ValidateObject, ValidateUpdate
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.scheduling.offload import LARGE
 from tetrapod.generic.storage.copied import peeked
-from tetrapod.generic.storage.interface import Entry, KeyNotFound, Preconditions, Updated
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.errors import KeyNotFound
+from tetrapod.generic.storage.writes import NO_PRECONDITIONS, Preconditions, Updated
 from tetrapod.machinery import field
 from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.field import FieldError

@@ -32,7 +32,8 @@ from tetrapod.generic.registry.store import Store
 from tetrapod.generic.server.health import Health
 from tetrapod.generic.server.resource_config import EVERYTHING, ResourceConfig
 from tetrapod.generic.server.routes import Routes, health_handler, metrics, slis, unknown_path_response, version
-from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
+from tetrapod.generic.storage.config import StorageConfig
+from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery import status
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.raw_extensions import raw_paths

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tetrapod.generic.scheduling.offload import LARGE, in_thread
-from tetrapod.generic.storage.interface import Entry
+from tetrapod.generic.storage.entry import Entry
 from tetrapod.machinery.gvk import Object
 
 

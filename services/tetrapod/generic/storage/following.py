@@ -12,7 +12,9 @@ from collections.abc import Collection, Sequence
 from typing import Final, Protocol
 
 from tetrapod.generic.lifecycle import Unavailable
-from tetrapod.generic.storage.interface import ResourceStorage, WatchEvent, WatchQuery
+from tetrapod.generic.storage.interface import ResourceStorage
+from tetrapod.generic.storage.queries import WatchQuery
+from tetrapod.generic.storage.watch import WatchEvent
 
 log = logging.getLogger(__name__)
 _RETRY_SECONDS: Final = 0.2

@@ -17,7 +17,7 @@ from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.metrics.counters import Counter, GaugeFunction
 from tetrapod.generic.metrics.histograms import LATENCY_BUCKETS, Histogram
 from tetrapod.generic.storage.backend import Backend, BackendWatch, KeyValue, Range, WriteResult
-from tetrapod.generic.storage.interface import StorageConfig
+from tetrapod.generic.storage.config import StorageConfig
 from tetrapod.generic.storage.latency import add_store_latency
 from tetrapod.generic.storage.wrappers import ForwardingBackend
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from tetrapod.generic.storage.backend import Backend
-from tetrapod.generic.storage.interface import Entry, ResourceStorage, Sink, Watch, WatchEvent
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.interface import ResourceStorage
+from tetrapod.generic.storage.watch import Sink, Watch, WatchEvent
 
 
 class ForwardingBackend:

@@ -9,7 +9,8 @@ from typing import Final, Protocol
 
 from tetrapod.generic.proxy.resolver import SERVICE_NAME, cluster_ip, endpoint, endpoint_port, require_service
 from tetrapod.generic.registry.lister import Lister
-from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
+from tetrapod.generic.storage.config import StorageConfig
+from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery import labels
 
 SERVICES: Final = StorageConfig(prefix="services/specs", api_version="v1", kind="Service")

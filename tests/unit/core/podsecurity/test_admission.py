@@ -9,7 +9,9 @@ import pytest
 
 from tetrapod.core.admission.pod_security import Exemptions, PodSecurity
 from tetrapod.generic.admission.interface import Attributes
-from tetrapod.generic.storage.interface import ListQuery, StorageConfig, StorageFactory
+from tetrapod.generic.storage.config import StorageConfig
+from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.generic.storage.queries import ListQuery
 from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.user import UserInfo

@@ -12,7 +12,8 @@ from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.hooks import ValidateObject
 from tetrapod.generic.registry.store import Store
-from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.queries import ListPage, ListQuery
 from tetrapod.machinery.gvk import Object
 
 _UID = "batch.kubernetes.io/controller-uid"

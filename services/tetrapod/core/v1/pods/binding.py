@@ -14,7 +14,7 @@ from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
-from tetrapod.generic.storage.interface import Preconditions
+from tetrapod.generic.storage.writes import Preconditions
 from tetrapod.machinery import field, status
 from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.golang.quoting import go_quote

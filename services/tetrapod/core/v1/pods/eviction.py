@@ -16,7 +16,8 @@ from tetrapod.generic.endpoints.options import validate_delete_options
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
-from tetrapod.generic.storage.interface import Entry, ListQuery
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.queries import ListQuery
 from tetrapod.machinery import field, labels, status
 from tetrapod.machinery.conditions import find_condition
 from tetrapod.machinery.gvk import GroupKind, GroupResource, GroupVersionResource, Object

@@ -16,7 +16,7 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.filtered_store import FilteredUpdateStore
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
-from tetrapod.generic.storage.interface import Entry
+from tetrapod.generic.storage.entry import Entry
 from tetrapod.machinery.gvk import Object
 
 

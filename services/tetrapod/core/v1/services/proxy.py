@@ -13,7 +13,7 @@ from tetrapod.core.subresources.stores import PODS, SERVICES, SLICES, Stores
 from tetrapod.core.v1.pods.proxy import pod_addresses
 from tetrapod.generic.proxy import Endpoint
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.storage.interface import ListQuery
+from tetrapod.generic.storage.queries import ListQuery
 from tetrapod.machinery import status
 from tetrapod.machinery.golang.integers import parse_int
 from tetrapod.machinery.golang.quoting import go_quote

@@ -12,7 +12,8 @@ from typing import Final
 
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.registry.lister import Lister
-from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
+from tetrapod.generic.storage.config import StorageConfig
+from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import StatusError, not_found
 

@@ -15,7 +15,12 @@ from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.admission.plugins.quota_evaluator import Change, Evaluator, ObjectCounts
 from tetrapod.generic.admission.quota import UNCOUNTED, Usage, add_usage, limit_error, missing_usage_error
 from tetrapod.generic.scheduling.offload import offloaded
-from tetrapod.generic.storage.interface import Entry, KeyNotFound, ListQuery, StorageConfig, StorageFactory, Updated
+from tetrapod.generic.storage.config import StorageConfig
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.errors import KeyNotFound
+from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.generic.storage.queries import ListQuery
+from tetrapod.generic.storage.writes import Updated
 from tetrapod.machinery.fieldmanager.manager import FieldManager
 from tetrapod.machinery.gvk import GroupResource, GroupVersionKind, Object
 from tetrapod.machinery.status import StatusError

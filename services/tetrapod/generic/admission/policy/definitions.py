@@ -11,7 +11,8 @@ from typing import Final
 
 from tetrapod.generic.admission.interface import Attributes, Equivalent
 from tetrapod.generic.admission.matching import Namespaces, ParsedSelector, Rule, find, selects_object
-from tetrapod.generic.storage.interface import Entry, StorageConfig
+from tetrapod.generic.storage.config import StorageConfig
+from tetrapod.generic.storage.entry import Entry
 from tetrapod.machinery.failure import Failure
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.status import StatusError

@@ -17,7 +17,8 @@ from tetrapod.generic.admission.manifests.source import Manifests
 from tetrapod.generic.admission.plugin_dependencies import Background
 from tetrapod.generic.admission.policy.definitions import Binding, Policy
 from tetrapod.generic.registry.converted_objects import ConvertedObjects
-from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
+from tetrapod.generic.storage.config import StorageConfig
+from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.gvk import GroupVersionKind
 
 _READY_SECONDS: Final = 10.0

@@ -23,7 +23,7 @@ from tetrapod.generic.admission.webhook.metrics import Observation
 from tetrapod.generic.admission.webhook.review import Denied, InvalidResponse, Verdict, new_review, verdict
 from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.scheduling.offload import offloaded
-from tetrapod.generic.storage.interface import StorageConfig
+from tetrapod.generic.storage.config import StorageConfig
 from tetrapod.generic.webhook.client_config import Unusable
 from tetrapod.generic.webhook.responses import CallFailed
 from tetrapod.machinery.golang.quoting import go_quote

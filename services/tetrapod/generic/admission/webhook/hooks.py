@@ -15,7 +15,9 @@ from typing import Any, Final
 from tetrapod.generic.admission.matching import ParsedSelector, Rule
 from tetrapod.generic.admission.plugin_dependencies import Background
 from tetrapod.generic.registry.converted_objects import ConvertedObjects
-from tetrapod.generic.storage.interface import Entry, StorageConfig, StorageFactory
+from tetrapod.generic.storage.config import StorageConfig
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.generic.webhook.client_config import ClientConfig, client_config
 from tetrapod.machinery.gvk import Object
 

@@ -12,9 +12,9 @@ from contextlib import asynccontextmanager
 from functools import cache
 
 from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item, first_lines
+from tetrapod.generic.storage.config import UNUSUAL_PLACES
 from tetrapod.generic.storage.encryption.encryption import Encryption
 from tetrapod.generic.storage.encryption.transformer import Transformer, TransformError
-from tetrapod.generic.storage.interface import UNUSUAL_PLACES
 from tetrapod.generic.storage.unreadable import ENCRYPTED
 from tetrapod.machinery.gvk import GroupResource
 from tetrapod.machinery.types import groups, resource_facts

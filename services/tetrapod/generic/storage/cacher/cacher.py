@@ -29,29 +29,20 @@ from tetrapod.generic.storage.cacher.reflector import Reflector
 from tetrapod.generic.storage.cacher.watching import CacheWatch
 from tetrapod.generic.storage.cacher.window import MOST
 from tetrapod.generic.storage.cacher.writing import Writer
-from tetrapod.generic.storage.interface import (
-    Entry,
-    IndexedValue,
-    ListPage,
-    ListQuery,
-    Preconditions,
-    StorageConfig,
-    StoredDefaults,
-    TooLargeResourceVersion,
-    TryUpdate,
-    Watch,
-    WatchEvent,
-    WatchQuery,
-)
+from tetrapod.generic.storage.config import StorageConfig, StoredDefaults
+from tetrapod.generic.storage.entry import Entry, IndexedValue
+from tetrapod.generic.storage.errors import TooLargeResourceVersion
 from tetrapod.generic.storage.leases import LeaseManager
+from tetrapod.generic.storage.queries import ListPage, ListQuery, WatchQuery
 from tetrapod.generic.storage.resource_version import parse_resource_version
 from tetrapod.generic.storage.unreadable import NotReady
+from tetrapod.generic.storage.watch import Watch, WatchEvent
+from tetrapod.generic.storage.writes import NO_PRECONDITIONS, Preconditions, TryUpdate
 from tetrapod.machinery.go_packages import OWN_SCHEMES, go_type
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, bad_request, resource_expired, too_large_resource_version
 
 BOOKMARK_SECONDS: Final = 60.0
-NO_PRECONDITIONS: Final = Preconditions()
 _TOO_OLD: Final = "The resourceVersion for the provided watch is too old."
 """The error of a watch from a compacted version of the store, for resources whose reads the cache does not answer."""
 

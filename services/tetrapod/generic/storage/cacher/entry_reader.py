@@ -14,7 +14,7 @@ import orjson
 from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.storage.backend import KeyValue
 from tetrapod.generic.storage.cacher.entry import IncompleteEntry, StoredEntry
-from tetrapod.generic.storage.interface import Mistyped, StoredDefaults
+from tetrapod.generic.storage.config import Mistyped, StoredDefaults
 from tetrapod.generic.storage.unreadable import NotDecodable
 from tetrapod.machinery.golang.json_numbers import without_exponents
 from tetrapod.machinery.json_pieces import dumps, loads

@@ -11,7 +11,7 @@ from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
 from tetrapod.generic.storage import sizes
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher.cacher import Cacher
-from tetrapod.generic.storage.interface import StorageConfig
+from tetrapod.generic.storage.config import StorageConfig
 from tetrapod.generic.storage.leases import LeaseManager
 from tetrapod.generic.storage.media_types import CBOR, ENCODINGS, JSON
 from tetrapod.generic.storage.presence import Presence

@@ -12,7 +12,7 @@ from typing import Final
 from tetrapod.generic.scheduling.yield_timer import YieldTimer
 from tetrapod.generic.storage.cacher.entries import Entries
 from tetrapod.generic.storage.cacher.entry import StoredEntry
-from tetrapod.generic.storage.interface import Entry, IndexedValue
+from tetrapod.generic.storage.entry import Entry, IndexedValue
 
 FILL_SECONDS: Final = 0.001
 """Longest step of the event loop while an index is filled. Most of the time is spent on parsing the objects."""

@@ -9,7 +9,7 @@ from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.reflector import Reflector
-from tetrapod.generic.storage.interface import TooLargeResourceVersion
+from tetrapod.generic.storage.errors import TooLargeResourceVersion
 
 TIMEOUT: Final = 3.0
 """Seconds to wait for a revision (upstream: blockTimeout)."""

@@ -24,17 +24,11 @@ from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.continue_token import INCONSISTENT, Continuation
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.cacher.freshness import Freshness
-from tetrapod.generic.storage.interface import (
-    Entry,
-    ListPage,
-    ListQuery,
-    Predicate,
-    TooLargeResourceVersion,
-    TooOldResourceVersion,
-    View,
-)
+from tetrapod.generic.storage.entry import Entry, Predicate
+from tetrapod.generic.storage.errors import TooLargeResourceVersion, TooOldResourceVersion
 from tetrapod.generic.storage.latency import DECODING, LayerTimer
 from tetrapod.generic.storage.metrics import Lists
+from tetrapod.generic.storage.queries import ListPage, ListQuery, View
 from tetrapod.generic.storage.resource_version import parse_resource_version
 from tetrapod.generic.storage.unreadable import NotReady, Unreadable, UnreadableObjects
 

@@ -13,7 +13,9 @@ from tetrapod.generic.scheduling.yield_timer import YieldTimer
 from tetrapod.generic.storage.cacher.counters import CacheCounters
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.cacher.window import Change
-from tetrapod.generic.storage.interface import Predicate, Sink, WatchEvent, WatchQuery
+from tetrapod.generic.storage.entry import Predicate
+from tetrapod.generic.storage.queries import WatchQuery
+from tetrapod.generic.storage.watch import Sink, WatchEvent
 from tetrapod.machinery.failure import result_of
 
 log = logging.getLogger(__name__)

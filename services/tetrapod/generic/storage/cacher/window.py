@@ -17,7 +17,8 @@ import msgspec
 
 from tetrapod.generic.storage.cacher.counters import CacheCounters
 from tetrapod.generic.storage.cacher.entry import StoredEntry
-from tetrapod.generic.storage.interface import Predicate, WatchEvent
+from tetrapod.generic.storage.entry import Predicate
+from tetrapod.generic.storage.watch import WatchEvent
 
 FRESH_SECONDS: Final = 75.0
 FEWEST: Final = 100

@@ -19,19 +19,14 @@ from tetrapod.generic.storage.backend import Backend, KeyValue, LeaseNotFound, S
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.cacher.write_queue import WriteQueue
+from tetrapod.generic.storage.config import StorageConfig
 from tetrapod.generic.storage.copied import copied
 from tetrapod.generic.storage.encoding import encode, splice
-from tetrapod.generic.storage.interface import (
-    Entry,
-    KeyExists,
-    KeyNotFound,
-    Preconditions,
-    StorageConfig,
-    TryUpdate,
-    Updated,
-)
+from tetrapod.generic.storage.entry import Entry
+from tetrapod.generic.storage.errors import KeyExists, KeyNotFound
 from tetrapod.generic.storage.leases import LeaseManager
 from tetrapod.generic.storage.unreadable import Readable, Unreadable
+from tetrapod.generic.storage.writes import Preconditions, TryUpdate, Updated
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.json_pieces import dumps, loads
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from tetrapod.generic.configuration import feature_gates
+from tetrapod.generic.storage.config import UNUSUAL_PLACES
 from tetrapod.generic.storage.encryption.ciphers import AesCbc, AesGcm, Secretbox
 from tetrapod.generic.storage.encryption.kms.envelope import Envelope
 from tetrapod.generic.storage.encryption.kms.probe import KmsProbe
@@ -26,7 +27,6 @@ from tetrapod.generic.storage.encryption.transformer import (
     WritesPlain,
 )
 from tetrapod.generic.storage.encryption.validation import EVERYTHING, parse_resource, secret_of
-from tetrapod.generic.storage.interface import UNUSUAL_PLACES
 from tetrapod.machinery.golang.durations import parse_duration
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupResource, Object
