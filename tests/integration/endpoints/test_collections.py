@@ -201,7 +201,7 @@ async def test_a_watch_ends_at_its_timeout(api: Api) -> None:
 async def test_a_watch_with_bookmarks_gets_a_last_one_before_its_timeout(
     api: Api, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
-    monkeypatch.setattr("tetrapod.generic.endpoints.watch.LAST_BOOKMARK", 0.6)
+    monkeypatch.setattr("tetrapod.generic.endpoints.watch_serving.LAST_BOOKMARK", 0.6)
     await fill(api, "a")
     version = (await api("GET", f"{MAPS}/a")).json["metadata"]["resourceVersion"]
     async with asyncio.timeout(5):

@@ -19,7 +19,8 @@ from tetrapod.auth.reviews.access import (
 )
 from tetrapod.core.v1.services.allocation import Allocation
 from tetrapod.generic.endpoints import large_objects
-from tetrapod.generic.endpoints.watch import BATCH, FORMED_AT_ONCE, _Serving
+from tetrapod.generic.endpoints.watch_frames import BATCH, FORMED_AT_ONCE
+from tetrapod.generic.endpoints.watch_serving import WatchServing
 from tetrapod.generic.http.request import Request
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.deletecollection import delete_collection
@@ -67,7 +68,7 @@ class _Source:
 @pytest.mark.parametrize("at_once", [BATCH, FORMED_AT_ONCE])
 async def test_initial_events_of_a_watch_are_encoded_in_many_steps(at_once: int) -> None:
     written: list[bytes] = []
-    serving = object.__new__(_Serving)
+    serving = object.__new__(WatchServing)
     serving._source = _Source()  # type: ignore[assignment]
     serving._frames = SimpleNamespace(at_once=at_once, frame=lambda event: b"%d" % event.revision)  # type: ignore[assignment]
     serving._catching_up = None
