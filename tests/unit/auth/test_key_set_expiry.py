@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from support.growth import assert_linear
 from tetrapod.auth.oidc.fetching import Fetched
 from tetrapod.auth.oidc.keyset import cacheable_until
 
@@ -19,6 +20,7 @@ def test_the_age_for_shared_caches_is_used_first() -> None:
     assert expiry(cache_control="max-age=60", expires="Thu, 01 Jan 1970 01:00:00 GMT") == NOW + 60
     assert expiry(expires="Thu, 01 Jan 1970 01:00:00 GMT") == 3600
     assert expiry(cache_control="no-store, max-age=60") == expiry() == NOW
+    assert expiry(cache_control='public,,Max-Age = "60"') == NOW + 60
 
 
 @pytest.mark.parametrize("digits", ["9" * 5000, "99999999999"])
@@ -31,3 +33,8 @@ def test_an_age_beyond_31_bits_is_capped(digits: str) -> None:
 )
 def test_malformed_headers_are_ignored(headers: dict[str, str]) -> None:
     assert expiry(**headers) == NOW
+
+
+@pytest.mark.parametrize("piece", [" ", "a ", "a=", "a,", '"'])
+def test_the_headers_of_an_issuer_are_parsed_in_linear_time(piece: str) -> None:
+    assert_linear(lambda header: expiry(cache_control=header), lambda size: f"a{piece * size}!")

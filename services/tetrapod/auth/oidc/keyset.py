@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import email.utils
 import logging
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,7 +36,6 @@ _LONGEST_AGE: Final = (1 << 31) - 1
 _BAD_SIGNATURE: Final = "failed to verify id token signature"
 _TYPES: Final = {"RSA": ("RS", "PS"), "EC": ("ES",)}
 _CURVES: Final = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512"}
-_DIRECTIVE: Final = re.compile(r'\s*([A-Za-z-]+)\s*(?:=\s*"?([^",]*)"?)?\s*(?:,|$)')
 
 
 class BadSignature(Exception):
@@ -206,7 +204,7 @@ def cacheable_until(response: Fetched, now: float) -> float:
     Returns:
         Seconds since the epoch; `now` if the response must not be cached or has no caching headers.
     """
-    directives = {name.lower(): value for name, value in _DIRECTIVE.findall(response.headers.get("cache-control", ""))}
+    directives = _directives(response.headers.get("cache-control", ""))
     if directives.keys() & {"no-store", "no-cache", "private"}:
         return now
     for name in ("s-maxage", "max-age"):
@@ -218,3 +216,9 @@ def cacheable_until(response: Fetched, now: float) -> float:
         return max(now, float(email.utils.mktime_tz(moment))) if moment is not None else now
     except (ValueError, OverflowError):  # a year that does not exist
         return now
+
+
+def _directives(header: str) -> dict[str, str]:
+    """Return the directives of a Cache-Control header by their names in lower case. One without a value has ""."""
+    pairs = (part.partition("=") for part in header.split(","))
+    return {name.strip().lower(): value.strip().strip('"') for name, _, value in pairs}

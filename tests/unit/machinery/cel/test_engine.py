@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from support.growth import assert_linear
 from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.declarations import INT, object_decl
 from tetrapod.machinery.cel.environment import Environment, Meter
@@ -112,6 +113,7 @@ def test_objects_of_patches_become_json() -> None:
         "lists.range(5000).distinct().size() > 0",
         '"a".replace("", "' + "b" * 5000 + '").replace("", "' + "c" * 50000 + '").size() > 0',
         "self.map(x, self).flatten().map(y, self).flatten().size() > 0",
+        '["a"].map(x, lists.range(400000).map(y, x).join().findAll("")).size() > 0',
     ],
 )
 def test_expensive_expressions_are_stopped(expression: str) -> None:
@@ -120,6 +122,49 @@ def test_expensive_expressions_are_stopped(expression: str) -> None:
     with pytest.raises(CostLimitExceeded):
         program.evaluate({"self": list(range(1000))}, meter)
     assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ("double(self) > 0.0", "9{}x"),
+        ("int(self) > 0", "9{}x"),
+        ("uint(self) > 0u", "9{}x"),
+        ("duration(self) > duration('1h')", "1h{}x"),
+        ("timestamp(self) > timestamp(0)", "9{}x"),
+        ("quantity(self).isInteger()", "1{}x"),
+        ("url(self).getHost() == ''", "http://a{}"),
+        ("isIP(self)", "1:{}"),
+        ("isSemver(self)", "1.{}"),
+        ("format.dns1123Subdomain().validate(self).hasValue()", "a.{}!"),
+        ("self.findAll('').size() > 0", "a{}"),
+        ("self.findAll('a*b').size() > 0", "ab{}"),
+        ("self.find('a*b') == ''", "a{}"),
+        ("self.matches('(a*)*b')", "a{}"),
+        ("self.split('a').size() > 0", "a{}"),
+    ],
+)
+def test_functions_of_strings_take_linear_time(expression: str, text: str) -> None:
+    program = DYNAMIC.compile(expression)
+    assert_linear(
+        lambda value: program.evaluate({"self": value}),
+        lambda size: text.format(text.partition("{")[0][-2:] * size),
+        errors=(EvaluationError,),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "matches"),
+    [
+        ("baaab", "a*", ["", "aaa", ""]),
+        ("aéb", "", ["", "", "", ""]),
+        ("éé", "é*", ["éé"]),
+        ("é é", r"\\b", []),
+        ("a b", "(?m)$", [""]),
+    ],
+)
+def test_find_all_returns_the_matches_of_go(text: str, pattern: str, matches: list[str]) -> None:
+    assert DYNAMIC.compile(f"self.findAll('{pattern}')").evaluate({"self": text}) == matches
 
 
 @pytest.mark.parametrize(

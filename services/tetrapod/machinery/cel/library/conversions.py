@@ -28,7 +28,7 @@ from tetrapod.machinery.golang.floats import go_float
 
 _INT: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _FLOAT: Final = re.compile(
-    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?|nan)", re.ASCII | re.IGNORECASE
+    r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?|nan)", re.ASCII | re.IGNORECASE
 )
 _BOOLS: Final = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),

@@ -7,9 +7,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.machinery.cel.errors import EvaluationError
+from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
 from tetrapod.machinery.cel.library.signatures import Functions
 from tetrapod.machinery.golang.regular_expressions import BadPattern, compile_pattern
+
+_MAX_MATCHES: Final = 100_000
+"""The most matches of findAll, which take a third of a second. Upstream has no such limit."""
+_CONTINUATION: Final = frozenset(bytes((byte,)) for byte in range(0x80, 0xC0))
+"""The bytes that continue a character in UTF-8."""
 
 
 def _compiled(pattern: str, prefix: str) -> Any:
@@ -30,18 +35,20 @@ def _find(text: str, pattern: str) -> str:
 
 def _find_all(text: str, pattern: str, count: int = -1) -> list[str]:
     compiled = _compiled(pattern, "Illegal regex: ")
+    data = text.encode()
     matches: list[str] = []
-    at, previous = 0, -1
-    while at <= len(text) and len(matches) != count:
-        match = compiled.search(text, at)
-        if match is None:
+    previous = -1
+    # A match of bytes takes a third of the time of one of text, and `search` would encode the text for each match.
+    for match in compiled.finditer(data):
+        if len(matches) == count:
             break
         start, end = match.span()
-        # As in Go, an empty match directly after another match does not count.
-        if end > start or start != previous:
-            matches.append(match.group(0))
+        # As in Go, an empty match directly after another match does not count. Bytes within a character have none.
+        if end > start or (start != previous and data[start : start + 1] not in _CONTINUATION):
+            if len(matches) == _MAX_MATCHES:
+                raise CostLimitExceeded
+            matches.append(data[start:end].decode())
         previous = end
-        at = end if end > start else end + 1
     return matches
 
 
