@@ -186,6 +186,8 @@ def of_resource(
     def reset_fields() -> dict[str, FieldFilter]:
         filters = {}
         for api_version, served in versions.items():
+            if definition.custom and not subresource and served != version:
+                continue  # upstream's handler of custom resources knows the fields of the request's version only
             paths = list(strategy.reset_fields(served))
             if strategy.has_status and not subresource:
                 paths.append(("status",))
