@@ -252,8 +252,8 @@ def _completions(spec: Object, existing: Object) -> list[FieldError]:
 def _template_kept(spec: Object, existing: Object, status: Object) -> list[FieldError]:
     """Reject a changed pod template.
 
-    While a Job is suspended and not started, the fields that affect scheduling may change: node selector, node
-    affinity, tolerations, scheduling gates and resources.
+    While a Job is suspended and has no active pods, the fields that affect scheduling may change: labels, annotations,
+    node selector, node affinity, tolerations, scheduling gates and resources.
 
     Args:
         spec: the new Job spec.
@@ -262,21 +262,19 @@ def _template_kept(spec: Object, existing: Object, status: Object) -> list[Field
     """
     template, old = spec.get("template") or {}, existing.get("template") or {}
     directives, resources = _mutable_parts(existing, status)
-    if not directives and not resources:
-        return differences.immutable(template, old, "spec.template", pod_template(template))
     pod_spec, expected = template.get("spec") or {}, dict(old.get("spec") or {})
     if directives:
         for name in ("nodeSelector", "tolerations", "schedulingGates"):
             expected[name] = pod_spec.get(name)
         expected["affinity"] = _affinity(pod_spec.get("affinity"), expected.get("affinity"))
-    if resources:
-        for kind in ("containers", "initContainers"):
-            expected[kind] = _resources_of(expected.get(kind) or [], pod_spec.get(kind) or [])
-    return (
-        []
-        if same(pod_spec, expected)
-        else [field.invalid("spec.template.spec", internal("PodSpec", pod_spec), "field is immutable")]
-    )
+        meta = template.get("metadata") or {}
+        changeable = {name: meta.get(name) for name in ("labels", "annotations")}
+        old = {**old, "metadata": {**(old.get("metadata") or {}), **changeable}}
+    if not resources:
+        return differences.immutable(template, {**old, "spec": expected}, "spec.template", pod_template(template))
+    for kind in ("containers", "initContainers"):
+        expected[kind] = _resources_of(expected.get(kind) or [], pod_spec.get(kind) or [])
+    return differences.immutable(pod_spec, expected, "spec.template.spec", internal("PodSpec", pod_spec))
 
 
 def _mutable_parts(existing: Object, status: Object) -> tuple[bool, bool]:
@@ -296,8 +294,11 @@ def _mutable_parts(existing: Object, status: Object) -> tuple[bool, bool]:
 
 
 def _may_reschedule(existing: Object, status: Object) -> bool:
-    """Return whether the stored Job is suspended and either has the condition Suspended or has not started."""
-    if not existing.get("suspend"):
+    """Return whether the stored Job is suspended, has no active pods, and is reported as Suspended or has not started.
+
+    Upstream: pkg/registry/batch/job/strategy.go, shouldAllowMutablePodTemplate
+    """
+    if not existing.get("suspend") or status.get("active"):
         return False
     suspended = any(c.get("type") == "Suspended" and c.get("status") == "True" for c in status.get("conditions") or ())
     return suspended or not status.get("startTime")
@@ -317,13 +318,17 @@ def _affinity(new: Object | None, old: Object | None) -> Object | None:
 
 
 def _resources_of(old: list[Object], new: list[Object]) -> list[Object]:
-    """Return copies of the stored containers with the resources of the new containers of the same names.
+    """Return the stored containers with the resources of the new containers that have the same name and place.
 
-    A stored container whose name no new container has is returned as it is.
+    The stored containers are returned as they are if the new ones are more or fewer.
 
     Args:
         old: the stored containers.
         new: the new containers.
     """
-    resources = {c.get("name"): c.get("resources") for c in new}
-    return [{**c, "resources": resources[c.get("name")]} if c.get("name") in resources else c for c in old]
+    if len(old) != len(new):
+        return old
+    return [
+        {**one, "resources": other.get("resources")} if one.get("name") == other.get("name") else one
+        for one, other in zip(old, new, strict=True)
+    ]
