@@ -7,12 +7,9 @@ pkg/storage/etcd3/store.go, ResolveGetListRev
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
-from itertools import islice
-from operator import length_hint
 from typing import Final, NamedTuple
 
 from tetrapod.generic.configuration import feature_gates
@@ -24,16 +21,15 @@ from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.continue_token import INCONSISTENT, Continuation
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.cacher.freshness import Freshness
-from tetrapod.generic.storage.entry import Entry, Predicate
+from tetrapod.generic.storage.cacher.list_pages import BIGGEST_PAGE, apply_view, filter_entries, filter_view, page_of
+from tetrapod.generic.storage.entry import Entry
 from tetrapod.generic.storage.errors import TooLargeResourceVersion, TooOldResourceVersion
 from tetrapod.generic.storage.latency import DECODING, LayerTimer
 from tetrapod.generic.storage.metrics import Lists
-from tetrapod.generic.storage.queries import ListPage, ListQuery, View
+from tetrapod.generic.storage.queries import ListPage, ListQuery
 from tetrapod.generic.storage.resource_version import parse_resource_version
 from tetrapod.generic.storage.unreadable import NotReady, Unreadable, UnreadableObjects
 
-YIELD_EVERY: Final = 500
-BIGGEST_PAGE: Final = 10_000
 TOO_OLD: Final = "The resourceVersion for the provided list is too old."
 TOKEN_TOO_OLD: Final = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
@@ -290,7 +286,7 @@ class Lister:
     async def _page(self, query: ListQuery, snapshot: Snapshot, revision: int, limit: int) -> ListPage:
         """Return the page of the entries in `snapshot` that match the query.
 
-        With a selector, this yields to the event loop every `YIELD_EVERY` entries.
+        With a selector, this yields to the event loop every few hundred entries.
 
         Args:
             query: the list query.
@@ -301,7 +297,7 @@ class Lister:
         chosen: list[Entry] = []
         entries = snapshot.entries
         if query.view is not None:
-            chosen, examined = await _apply_view(query.view, entries, limit)
+            chosen, examined = await apply_view(query.view, entries, limit)
             remaining = len(entries) - examined
             more = remaining > 0
         elif query.predicate.empty:
@@ -309,12 +305,12 @@ class Lister:
             chosen.extend(entries[:limit] if more else entries)
             remaining = snapshot.total - len(chosen)
         else:
-            chosen, examined = await _filter(entries, query.predicate.matcher, limit)
+            chosen, examined = await filter_entries(entries, query.predicate.matcher, limit)
             more, remaining = examined < len(entries), 0
             if more and (index := query.predicate.index) is not None:
-                more = bool((await _filter(entries[examined:], index.matches, 1))[0])
+                more = bool((await filter_entries(entries[examined:], index.matches, 1))[0])
         self._lists.cached(snapshot.total, len(chosen), snapshot.field)
-        return _page_of(query, chosen, revision, more, remaining)
+        return page_of(query, chosen, revision, more, remaining)
 
     async def _from_backend(self, query: ListQuery, start: str, revision: int) -> ListPage:
         """Return a page that is read from the store, at `revision` (0: the current one), from the key `start` on.
@@ -334,8 +330,8 @@ class Lister:
             fetched += len(page.kvs)
             with LayerTimer(DECODING):
                 entries = await self._readable(page.kvs, unreadable)
-            matching, examined = await _apply_view(
-                query.view or _filter_view(query.predicate), entries, query.limit and query.limit - len(chosen)
+            matching, examined = await apply_view(
+                query.view or filter_view(query.predicate), entries, query.limit and query.limit - len(chosen)
             )
             evaluated += examined
             chosen += matching
@@ -345,7 +341,7 @@ class Lister:
         unreadable.check()
         assert first is not None
         self._lists.stored(fetched, evaluated, len(chosen), time.monotonic() - began)
-        return _page_of(query, chosen, revision or first.revision, more, first.total - len(chosen))
+        return page_of(query, chosen, revision or first.revision, more, first.total - len(chosen))
 
     async def _readable(self, kvs: Sequence[KeyValue], unreadable: UnreadableObjects) -> Sequence[StoredEntry]:
         """Return the entries of those keys that can be read, and add the others to `unreadable`.
@@ -416,67 +412,3 @@ def _has_only_a_limit(query: ListQuery) -> bool:
 def _is_plain(query: ListQuery) -> bool:
     """Return whether the query selects every object of its prefix and needs no conversion."""
     return query.predicate.empty and query.view is None
-
-
-async def _apply_view(view: View, entries: Sequence[Entry], limit: int) -> tuple[list[Entry], int]:
-    """Convert and filter entries by `view`. Return the results, at most `limit` (0: all), and the number examined.
-
-    Args:
-        view: called with consecutive chunks of `entries`, until the limit is reached. It returns an entry, or None to
-            leave it out, for each entry of the chunk.
-        entries: the entries in key order.
-        limit: the maximum number of results.
-    """
-    chosen: list[Entry] = []
-    start, size = 0, limit or len(entries)
-    while start < len(entries):
-        chunk = entries[start : start + size]
-        for count, entry in enumerate(await view(chunk), 1):
-            if entry is not None:
-                chosen.append(entry)
-                if len(chosen) == limit:
-                    return chosen, start + count
-        start += len(chunk)
-        size = min(size * 2, BIGGEST_PAGE)
-    return chosen, len(entries)
-
-
-async def _filter(entries: Sequence[Entry], matches: Callable[[Entry], bool], limit: int) -> tuple[list[Entry], int]:
-    """Return the entries that match, at most `limit` (0: all), and the number of entries examined.
-
-    Yield to the event loop every `YIELD_EVERY` entries.
-    """
-    chosen: list[Entry] = []
-    for start in range(0, len(entries), YIELD_EVERY):
-        if start:
-            await asyncio.sleep(0)
-        part = iter(entries[start : start + YIELD_EVERY])
-        chosen += islice(filter(matches, part), limit - len(chosen) if limit else None)
-        if limit and len(chosen) == limit:
-            return chosen, min(start + YIELD_EVERY, len(entries)) - length_hint(part)
-    return chosen, len(entries)
-
-
-def _filter_view(predicate: Predicate) -> View:
-    """Return a `View` that returns matching entries unchanged, and None in place of each other entry."""
-
-    async def view(entries: Sequence[Entry]) -> Sequence[Entry | None]:
-        return [entry if predicate.matches(entry) else None for entry in entries]
-
-    return view
-
-
-def _page_of(query: ListQuery, chosen: list[Entry], revision: int, more: bool, remaining: int) -> ListPage:
-    """Return a page with the entries `chosen`.
-
-    Args:
-        query: the list query.
-        chosen: the entries of the page.
-        revision: the resource version of the list, which the continue token contains too.
-        more: whether entries follow; then the page has a continue token behind the last chosen entry.
-        remaining: the number of entries that follow; reported only for a query without selectors.
-    """
-    if not more:
-        return ListPage(chosen, str(revision), "", None)
-    token = continue_token.encode(Continuation(chosen[-1].key[len(query.prefix) :] + "\0", revision))
-    return ListPage(chosen, str(revision), token, remaining if query.predicate.empty else None)
