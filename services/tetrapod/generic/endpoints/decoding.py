@@ -1,4 +1,4 @@
-"""Decodes request bodies to objects: size, syntax, kind and version, types, unknown and duplicate fields, defaults.
+"""Decodes request bodies to objects: syntax, kind and version, types, unknown and duplicate fields, defaults.
 
 A built-in object is normalized to the form that kube-apiserver would write (machinery/schema/decode.py). A custom
 object is pruned and defaulted by its structural schema.
@@ -9,7 +9,6 @@ apiextensions-apiserver's customresource_handler.go, schemaCoercingDecoder
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
 
 from tetrapod.generic.endpoints.scheme import (
     SCHEME,
@@ -20,8 +19,6 @@ from tetrapod.generic.endpoints.scheme import (
     unknown_conversion,
 )
 from tetrapod.generic.http.negotiation.accept import CBOR, JSON, PROTOBUF
-from tetrapod.generic.http.request import Request
-from tetrapod.generic.metrics.histograms import Histogram
 from tetrapod.generic.observability.tracing.spans import here
 from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.machinery import protobuf
@@ -41,27 +38,6 @@ from tetrapod.machinery.serializer.raw_json import remember
 from tetrapod.machinery.serializer.type_meta import recognize, summary, syntax_text
 from tetrapod.machinery.status import StatusError, bad_request
 from tetrapod.machinery.status import invalid as invalid_object
-
-MAX_BODY: Final = 3 * 1024 * 1024
-BODY_SIZES: Final = Histogram(
-    "apiserver_request_body_size_bytes",
-    "Apiserver request body size in bytes broken out by resource and verb.",
-    ("resource", "group", "verb"),
-    tuple(50_000.0 + 100_000 * i for i in range(31)),
-)
-
-
-async def read_body(request: Request) -> bytes:
-    """Read the body of a request, and record its size in the metric.
-
-    Raises:
-        StatusError: 413, the body exceeds 3 MiB.
-    """
-    body = await request.body.read(MAX_BODY)
-    here().event("limitedReadBody succeeded")
-    if (info := request.info) is not None and info.is_resource_request:
-        BODY_SIZES.observe((info.resource, info.api_group, info.verb), len(body))
-    return body
 
 
 class ShapeError(Exception):
@@ -378,49 +354,3 @@ def strict_text(texts: Sequence[str], media_type: str, duplicates: Sequence[str]
     if media_type != JSON and duplicates:
         texts = [yaml_serializer.strict_text(list(duplicates)), *texts[len(duplicates) :]]
     return ", ".join(texts)
-
-
-def ensure_namespace(obj: Object, expected: str) -> None:
-    """Set the namespace of the request on an object, in place.
-
-    Args:
-        expected: the namespace of the request; "" for cluster-scoped kinds, whose objects lose their namespace.
-
-    Raises:
-        StatusError: 400, the object names another namespace.
-    """
-    metadata = obj["metadata"]
-    namespace = metadata.get("namespace") or ""
-    if namespace == expected:
-        return
-    if not namespace:
-        metadata["namespace"] = expected
-    elif not expected:
-        del metadata["namespace"]
-    else:
-        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
-
-
-def check_name(obj: Object, name: str) -> None:
-    """Check that the object has the name of the path.
-
-    Raises:
-        StatusError: 400, the object has another name or no name.
-    """
-    object_name: Any = obj["metadata"].get("name") or ""
-    if not object_name:
-        raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
-    if object_name != name:
-        raise bad_request(f"the name of the object ({object_name}) does not match the name on the URL ({name})")
-
-
-__all__ = [
-    "MAX_BODY",
-    "Decoder",
-    "ShapeError",
-    "check_name",
-    "ensure_namespace",
-    "read_body",
-    "strict_text",
-    "unknown_fields",
-]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.generic.endpoints.admission import RequestAdmission
-from tetrapod.generic.endpoints.decoding import read_body
 from tetrapod.generic.endpoints.options import (
     UNSAFE_DELETION,
     delete_options_from_body,
@@ -16,6 +15,7 @@ from tetrapod.generic.endpoints.options import (
     drop_disabled_delete_options,
     validate_delete_options,
 )
+from tetrapod.generic.endpoints.request_body import read_body
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.http.negotiation.accept import CBOR, JSON, PROTOBUF, Accepted
 from tetrapod.generic.http.negotiation.media_types import body_media_type, negotiate

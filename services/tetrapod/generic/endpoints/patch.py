@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tetrapod.generic.endpoints.apply import ApplyPatching, CborApplyPatching
-from tetrapod.generic.endpoints.decoding import check_name, ensure_namespace, read_body
 from tetrapod.generic.endpoints.field_management import manager_name
 from tetrapod.generic.endpoints.large_objects import set_large
 from tetrapod.generic.endpoints.options import APPLY, APPLY_CBOR, WriteOptions, decode_write_options
 from tetrapod.generic.endpoints.patch_types import JSONPatching, MergePatching, PatchMechanism, StrategicPatching
+from tetrapod.generic.endpoints.path_identity import check_name, ensure_namespace
+from tetrapod.generic.endpoints.request_body import read_body
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.endpoints.update import Writing
 from tetrapod.generic.http.negotiation.accept import serves_cbor

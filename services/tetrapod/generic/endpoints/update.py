@@ -9,11 +9,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from tetrapod.generic.endpoints.admission import RequestAdmission
-from tetrapod.generic.endpoints.decoding import check_name, ensure_namespace, read_body
 from tetrapod.generic.endpoints.field_management import manager_name
 from tetrapod.generic.endpoints.large_objects import set_large
 from tetrapod.generic.endpoints.options import decode_write_options
 from tetrapod.generic.endpoints.owner_references import dedup_owner_references
+from tetrapod.generic.endpoints.path_identity import check_name, ensure_namespace
+from tetrapod.generic.endpoints.request_body import read_body
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.endpoints.trace_attributes import STORING
 from tetrapod.generic.http.negotiation.accept import Accepted
