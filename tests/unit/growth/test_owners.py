@@ -10,6 +10,7 @@ from typing import Any, cast
 from support.growth import assert_linear
 from tetrapod.core.controllers.discovered import DiscoveredResource
 from tetrapod.core.controllers.garbage_collector import GarbageCollector
+from tetrapod.core.controllers.ownership_graph import OwnershipGraph
 from tetrapod.core.controllers.ownership_nodes import Node
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.storage.presence import Presence
@@ -60,7 +61,7 @@ class _ConfigMaps:
 
 async def test_an_update_of_an_object_with_many_owners_is_linear() -> None:
     def update(given: tuple[Node, Node]) -> None:
-        collector(None)._put(*given)
+        OwnershipGraph(lambda uid: None).put(*given)
 
     def nodes(size: int) -> tuple[Node, Node]:
         owners = [f"u{i}" for i in range(size)]

@@ -1,9 +1,9 @@
 """The garbage collector: background, foreground and orphan deletion by owner references.
 
-A reflector for each resource that can be deleted and watched maintains a graph of owners and dependents by uid.
-Resources of CustomResourceDefinitions are added and removed by discovery, and watched only once they have an object,
-because watching an empty resource costs as much (upstream watches these too). Before it deletes dependents, the
-collector reads an owner that is missing in the graph from the API.
+A reflector for each resource that can be deleted and watched maintains a graph of owners and dependents by uid
+(`ownership_graph.py`). Resources of CustomResourceDefinitions are added and removed by discovery, and watched only once
+they have an object, because watching an empty resource costs as much (upstream watches these too). Before it deletes
+dependents, the collector reads an owner that is missing in the graph from the API.
 Upstream: pkg/controller/garbagecollector.
 """
 
@@ -16,6 +16,7 @@ import time
 from typing import Any, Final
 
 from tetrapod.core.controllers.discovered import DiscoveredResource, Discovery
+from tetrapod.core.controllers.ownership_graph import FOREGROUND, ORPHAN, OwnershipGraph
 from tetrapod.core.controllers.ownership_nodes import Node, NodeReflector
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
@@ -29,7 +30,6 @@ log = logging.getLogger(__name__)
 
 _NEEDED: Final = frozenset({"delete", "list", "watch"})
 _IGNORED: Final = frozenset({("", "events"), ("events.k8s.io", "events")})
-_FOREGROUND, _ORPHAN = "foregroundDeletion", "orphan"
 _RESYNC: Final = 5.0
 """Seconds between two reads of discovery."""
 _RETRY: Final = 0.5
@@ -70,16 +70,12 @@ class GarbageCollector:
         self._settle = settle
         self._discovery = Discovery(client)
         self._presence = presence
-        self._nodes: dict[str, Node] = {}
-        self._dependents: dict[
-            str, set[str]
-        ] = {}  # uid of the owner → uids of dependents; also for owners that do not exist
         self._first_seen: dict[GroupVersionResource, float] = {}
         self._look_until = 0.0
-        self._absent: set[str] = set()  # uids of owners that are known to be deleted
         self._reflectors: dict[GroupVersionResource, tuple[NodeReflector, asyncio.Task[None]]] = {}
         self._resources: dict[tuple[str, str], DiscoveredResource] = {}  # by (group, kind)
         self._queue: WorkQueue[str] = WorkQueue(self.name, self._sync)
+        self._graph = OwnershipGraph(self._queue.add)
 
     async def run(self) -> None:
         try:
@@ -145,7 +141,7 @@ class GarbageCollector:
                 reflector, task = self._reflectors.pop(gvr)
                 task.cancel()
                 for node in reflector.nodes.values():
-                    self._remove(node)
+                    self._graph.remove(node)
 
     def _settled(self, gvr: GroupVersionResource) -> bool:
         """Return whether the resource has had objects in the store for at least `settle` seconds.
@@ -182,63 +178,21 @@ class GarbageCollector:
             self._presence.changed.set()
         if new is None:
             if old is not None:
-                self._remove(old)
+                self._graph.remove(old)
         elif old is not None and old.uid != new.uid:
-            self._remove(old)
-            self._put(None, new)
+            self._graph.remove(old)
+            self._graph.put(None, new)
         else:
-            self._put(old, new)
-
-    def _put(self, old: Node | None, node: Node) -> None:
-        """Add or replace a node and its edges to owners.
-
-        The node is queued if it has owners, or if it is being deleted with a finalizer of the collector.
-        """
-        uid = node.uid
-        self._absent.discard(uid)
-        self._nodes[uid] = node
-        owners = node.owners
-        if old is not None:
-            for owner in {owner for owner, _ in old.owners}.difference(owner for owner, _ in owners):
-                self._unlink(owner, uid)
-        for owner, _ in owners:
-            self._dependents.setdefault(owner, set()).add(uid)
-        if owners or (node.deleting and node.finalizers & {_FOREGROUND, _ORPHAN}):
-            self._queue.add(uid)
-
-    def _unlink(self, owner: str, dependent: str) -> None:
-        """Remove the edge between two uids, and queue the owner, which may wait for this dependent."""
-        dependents = self._dependents.get(owner)
-        if dependents is None:
-            return
-        dependents.discard(dependent)
-        if not dependents and owner not in self._nodes:
-            del self._dependents[owner]
-        elif owner in self._nodes:
-            self._queue.add(owner)
-
-    def _remove(self, node: Node) -> None:
-        """Remove a node and its edges to owners, and queue its dependents."""
-        uid = node.uid
-        if self._nodes.pop(uid, None) is None:
-            return
-        self._absent.add(uid)
-        for owner, _ in node.owners:
-            self._unlink(owner, uid)
-        for dependent in self._dependents.get(uid, ()):
-            self._queue.add(dependent)
-        if not self._dependents.get(uid):
-            self._dependents.pop(uid, None)
-            self._absent.discard(uid)
+            self._graph.put(old, new)
 
     async def _sync(self, uid: str) -> None:
-        node = self._nodes.get(uid)
+        node = self._graph.nodes.get(uid)
         if node is None:
             return
         if node.deleting:
-            if _ORPHAN in node.finalizers:
+            if ORPHAN in node.finalizers:
                 await self._orphan(node)
-            elif _FOREGROUND in node.finalizers:
+            elif FOREGROUND in node.finalizers:
                 await self._foreground(node)
             return
         if node.owners:
@@ -264,13 +218,13 @@ class GarbageCollector:
             owner = await self._owner(reference, node.namespace)
             if owner is None:
                 dangling.append(reference)
-            elif owner["metadata"].get("deletionTimestamp") and _FOREGROUND in (
+            elif owner["metadata"].get("deletionTimestamp") and FOREGROUND in (
                 owner["metadata"].get("finalizers") or ()
             ):
                 waiting.append(reference)
             else:
                 solid.append(reference)
-        if solid and any(reference["uid"] not in self._nodes for reference in solid):
+        if solid and any(reference["uid"] not in self._graph.nodes for reference in solid):
             # the owner may be deleted before its resource is watched, and then no event triggers this
             self._queue.add_after(node.uid, _RECHECK)
         if not references or (solid and not dangling and not waiting):
@@ -280,9 +234,9 @@ class GarbageCollector:
             return
         policy = "Background"
         finalizers = live["metadata"].get("finalizers") or ()
-        if _ORPHAN in finalizers:
+        if ORPHAN in finalizers:
             policy = "Orphan"
-        elif _FOREGROUND in finalizers or (waiting and self._dependents.get(node.uid)):
+        elif FOREGROUND in finalizers or (waiting and self._graph.dependents.get(node.uid)):
             policy = "Foreground"
         if live["metadata"].get("deletionTimestamp"):
             return
@@ -299,10 +253,10 @@ class GarbageCollector:
         The object's finalizer is dropped when no dependent with blockOwnerDeletion remains.
         """
         blocking = False
-        for i, uid in enumerate(list(self._dependents.get(node.uid, ()))):
+        for i, uid in enumerate(list(self._graph.dependents.get(node.uid, ()))):
             if i % _STEP == _STEP - 1:
                 await asyncio.sleep(0)
-            dependent = self._nodes.get(uid)
+            dependent = self._graph.nodes.get(uid)
             if dependent is None:
                 continue
             if any(owner == node.uid and block for owner, block in dependent.owners):
@@ -310,7 +264,7 @@ class GarbageCollector:
             if not dependent.deleting:
                 self._queue.add(uid)
         if not blocking:
-            await self._drop_finalizer(node, _FOREGROUND)
+            await self._drop_finalizer(node, FOREGROUND)
 
     async def _orphan(self, node: Node) -> None:
         """Remove the owner references to this object from all its dependents in the graph, then its finalizer `orphan`.
@@ -318,14 +272,14 @@ class GarbageCollector:
         A dependent that is gone is skipped. After an error (see `_live`) the finalizer stays, and the queue repeats all
         of this.
         """
-        for uid in list(self._dependents.get(node.uid, ())):
-            dependent = self._nodes.get(uid)
+        for uid in list(self._graph.dependents.get(node.uid, ())):
+            dependent = self._graph.nodes.get(uid)
             if dependent is None:
                 continue
             live = await self._live(dependent)
             if live is not None:
                 await self._drop_references(dependent, live, {node.uid})
-        await self._drop_finalizer(node, _ORPHAN)
+        await self._drop_finalizer(node, ORPHAN)
 
     async def _drop_references(self, node: Node, live: Object, uids: set[str]) -> None:
         kept = [r for r in live["metadata"].get("ownerReferences") or () if r["uid"] not in uids]
@@ -377,7 +331,7 @@ class GarbageCollector:
         Raises:
             StatusError: it is unknown whether the owner exists.
         """
-        if reference["uid"] in self._absent:
+        if reference["uid"] in self._graph.absent:
             return None
         group, _, version = reference["apiVersion"].rpartition("/")
         resource = self._resources.get((group, reference["kind"]))
