@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
@@ -71,7 +70,7 @@ class WatchServing:
         self._gzip = BlockStream() if gzip else None
         self._source, self._frames, self._seconds = source, frames, seconds
         self._received, self._scope = request.received, scope_of(request.info) if request.info is not None else ""
-        self._behind: deque[WatchEvent] = deque()
+        self._behind: list[WatchEvent] = []
         self._catching_up: asyncio.Task[None] | None = None
         self._unwritten = memoryview(b"")  # the rest of an event of which a part is written
 
@@ -150,7 +149,8 @@ class WatchServing:
         with contextlib.suppress(ClientGone):
             await self._writer.drain()
             while self._behind:
-                batch = [self._behind.popleft() for _ in range(min(BATCH, len(self._behind)))]
+                batch = self._behind[:BATCH]
+                del self._behind[:BATCH]
                 for part in in_parts(batch, BATCH):
                     if not await self._send_part(part):
                         self._source.close()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections import deque
 from typing import Final
 
 from tetrapod.generic.http.request import ClientGone
@@ -60,7 +59,7 @@ class IncomingBody:
     gone: bool
     done: bool
     keep_alive: bool
-    _chunks: deque[bytes | bytearray]
+    _chunks: list[bytes | bytearray]
     _pending: int
     _waiter: asyncio.Future[None] | None
 
@@ -149,10 +148,9 @@ class IncomingBody:
         pieces: list[bytes | bytearray] = []
         size = 0
         while True:
-            while self._chunks:
-                piece = self._chunks.popleft()
-                pieces.append(piece)
-                size += len(piece)
+            size += sum(map(len, self._chunks))
+            pieces += self._chunks
+            self._chunks.clear()
             self._pending = 0
             if size > limit:
                 raise request_entity_too_large(f"limit is {limit}")
@@ -175,7 +173,7 @@ class IncomingBody:
             if self.complete:
                 return b""
             await self._wait_for_data()
-        data = bytes(self._chunks.popleft())
+        data = bytes(self._chunks.pop(0))
         self._pending -= len(data)
         return data
 

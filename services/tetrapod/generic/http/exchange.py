@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import logging
 from abc import abstractmethod
-from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol
 
@@ -127,7 +126,7 @@ class Exchange(IncomingBody):
         self.unsent = 0
         """Bytes of the response body in memory that are not written yet."""
         self.task: asyncio.Task[None] | None = None
-        self._chunks: deque[bytes | bytearray] = deque()
+        self._chunks: list[bytes | bytearray] = []
         self._pending = 0
         self._waiter: asyncio.Future[None] | None = None
         self._gone_event: asyncio.Event | None = None

@@ -38,7 +38,7 @@ class Sender(Protocol):
 
     id: int
     window: int
-    pending: deque[memoryview]
+    pending: list[memoryview]
     queued: bool
 
     def mark_sent(self, size: int) -> bool:
@@ -218,7 +218,7 @@ class Outgoing:
                 sender.blocked(self._loop.time())
                 continue
             if size == len(piece):
-                sender.pending.popleft()
+                del sender.pending[0]
             else:
                 sender.pending[0] = piece[size:]
             stream = sender.id

@@ -7,7 +7,6 @@ response waits until the client's windows have room for it (outgoing.py).
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from typing import Final, Protocol
 
 from tetrapod.generic.http.exchange import Exchange, ServedConnection
@@ -112,7 +111,7 @@ class Stream(Exchange):
         self._unacknowledged = 0  # bytes that have arrived since the last WINDOW_UPDATE
         # The response.
         self.window = window  # bytes that the client accepts
-        self.pending: deque[memoryview] = deque()
+        self.pending: list[memoryview] = []
         self.queued = False  # it waits in `outgoing`
         self._last = False  # the response ends with the pending data
         self._trailers: HeaderList = []
