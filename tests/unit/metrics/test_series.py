@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tetrapod.generic.metrics import metric, series
+from tetrapod.generic.metrics import metric, registry, series
 from tetrapod.generic.metrics.counters import Counter, Gauge
 from tetrapod.generic.metrics.histograms import Histogram
 from tetrapod.generic.metrics.summaries import Summary
@@ -79,6 +79,16 @@ def test_series_beyond_the_limit_are_counted_as_unexpected(
     assert _shown(gauge) == {"r0", "r1"}
     assert {labels["verb"]: value for _, labels, value in counter.samples()}[series.UNEXPECTED] == 3
     assert series.OVERFLOWS[0] - before == 12
+
+
+def test_the_count_of_unexpected_labels_is_shown_and_reset() -> None:
+    name = "cardinality_enforcement_unexpected_categorizations_total"
+    (shown,) = [family for family in registry.every() if family.name == name]
+    registry.reset()
+    series.OVERFLOWS[0] += 2
+    assert [value for *_, value in shown.samples()] == [2]
+    registry.reset()
+    assert [value for *_, value in shown.samples()] == [0]
 
 
 def test_a_dropped_row_leaves_nothing_in_native_histograms(families: tuple[Counter, Gauge, Histogram, Summary]) -> None:
