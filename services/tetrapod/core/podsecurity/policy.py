@@ -84,7 +84,8 @@ def from_labels(
     """Return the policy in a namespace's labels, and the errors about invalid labels.
 
     Modes without labels have the default. An invalid level is replaced by restricted for enforce, and by privileged for
-    audit and warn. An invalid version is replaced by "latest".
+    audit and warn. An invalid version is replaced by "latest". Without a label of its own, warn has at least the level
+    in the label of enforce, and its version unless it has a label for the version.
 
     Args:
         labels: the labels of the namespace, or None.
@@ -100,6 +101,10 @@ def from_labels(
     enforce = _level_and_version(label_values, "enforce", defaults.enforce, RESTRICTED, errors)
     audit = _level_and_version(label_values, "audit", defaults.audit, PRIVILEGED, errors)
     warn = _level_and_version(label_values, "warn", defaults.warn, PRIVILEGED, errors)
+    enforced = STRICTNESS.get(label_values.get(f"{PREFIX}enforce", ""), 0)
+    if f"{PREFIX}warn" not in label_values and enforced > STRICTNESS[warn.level]:
+        version = warn.version if f"{PREFIX}warn-version" in label_values else enforce.version
+        warn = LevelVersion(enforce.level, version)
     return Policy(enforce, audit, warn), errors
 
 

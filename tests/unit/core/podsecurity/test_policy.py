@@ -24,6 +24,26 @@ def test_each_mode_has_a_level_and_a_version() -> None:
     assert list(map(str, policy)) == ["baseline:latest", "privileged:latest", "restricted:v1.99"]
 
 
+@pytest.mark.parametrize(
+    ("labels", "warn"),
+    [
+        ({"enforce": "baseline", "enforce-version": "v1.31"}, "baseline:v1.31"),
+        ({"enforce": "baseline", "enforce-version": "v1.31", "warn-version": "v1.0"}, "baseline:v1.0"),
+        ({"enforce": "baseline", "warn": "privileged"}, "privileged:latest"),
+        ({"enforce": "none"}, "privileged:latest"),
+        ({"enforce-version": "v1.31"}, "privileged:latest"),
+    ],
+)
+def test_warnings_follow_the_enforced_level_unless_they_have_a_label(labels: dict[str, str], warn: str) -> None:
+    policy, _ = from_labels({PREFIX + name: value for name, value in labels.items()})
+    assert str(policy.warn) == warn
+
+
+def test_a_stricter_default_of_warnings_is_kept() -> None:
+    defaults = Policy(warn=LevelVersion("restricted", "latest"))
+    assert from_labels({PREFIX + "enforce": "baseline"}, defaults)[0].warn == defaults.warn
+
+
 def test_invalid_labels_enforce_restricted_and_warn_privileged() -> None:
     policy, errors = from_labels(
         {PREFIX + mode: "none" for mode in ("enforce", "audit", "warn")} | {PREFIX + "audit-version": "1.20"}
