@@ -22,6 +22,7 @@ from tetrapod.generic.authorization.rules import Rule
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.keys import object_key
 from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.metadata import only_owners_and_finalizers_differ
@@ -148,7 +149,9 @@ class EscalationGuard:
         subject = f"user {go_quote(ctx.user.name)} (groups={quoted(ctx.user.groups)})"
         message = f"{subject} is attempting to grant RBAC permissions not currently held:\n{missing}"
         if errors := self._index.rules_of(ctx.user).errors(ctx.namespace):
-            message += f"; resolution errors: [{' '.join(errors)}]"
+            # Upstream reads the roles through the storage of the request, which names the resource of the request.
+            named = (f"{resource}.{error.partition('.')[2]}" for error in errors)
+            message += f"; resolution errors: [{aggregate_errors(named)}]"
         raise forbidden(GroupResource(RBAC_GROUP, resource), name, message)
 
     async def _rules_of_role(self, kind: str, name: str, namespace: str, resource: str) -> Sequence[Rule]:
