@@ -15,6 +15,16 @@ from tetrapod.machinery.boundedcache import bounded
 _PROGRAM: Final = 32
 """Approximate bytes of a compiled pattern for each byte of its text. RE2 limits repetitions."""
 
+_MAX_OPTIONAL: Final = 10_000
+"""The most optional parts of a pattern. RE2 takes 0.3 s to compile so many, quadratic time for more, and holds the
+interpreter's lock. Go has no such limit.
+"""
+_TOKEN: Final = re.compile(
+    r"(?P<atom>\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*+\]|[^\\\[(){?]++)"
+    r"|(?P<open>\(\??)|(?P<close>\))|\{(?P<least>\d{1,4})(?:,(?P<most>\d{0,4}))?\}|(?P<optional>\?)|\{",
+    re.DOTALL | re.ASCII,
+)
+
 
 class BadPattern(ValueError):
     """The error for an invalid pattern. The text is Go's: ``error parsing regexp: missing closing ): `(` ``."""
@@ -34,11 +44,39 @@ def compile_pattern(pattern: str) -> Any:
     options.never_capture = True
     if match := re.search(r"(?<!\\)(?:\\\\)*\\C", pattern):
         raise BadPattern(f"error parsing regexp: invalid escape sequence: `{match[0][-2:]}`")
+    if optional_parts(pattern) > _MAX_OPTIONAL:
+        raise BadPattern(f"error parsing regexp: expression too large: `{pattern}`")
     try:
         return re2.compile(pattern, options)
     except re2.error as error:
         text = error.args[0]
         raise BadPattern(_in_go_words(text.decode() if isinstance(text, bytes) else str(text), pattern)) from None
+
+
+def optional_parts(pattern: str) -> int:
+    """Return how many optional parts a pattern has after its repetitions are expanded: `(a?b{1,3}){5}` has 15.
+
+    Counting ends beyond `_MAX_OPTIONAL`, and at an unterminated character class, because RE2 rejects such a pattern.
+    """
+    groups, last, at = [0], 0, 0
+    while token := _TOKEN.match(pattern, at):
+        at = token.end()
+        if token["open"]:
+            groups.append(0)
+        elif token["close"]:
+            last = groups.pop() if len(groups) > 1 else 0
+            groups[-1] += last
+        elif token["least"] or token["optional"]:
+            least = int(token["least"] or 0)
+            most = int(token["most"] or least) if token["least"] else 1
+            added = last * (max(most, 1) - 1) + max(most - least, 0)
+            groups[-1] += added
+            last += added
+            if groups[-1] > _MAX_OPTIONAL:  # nested repetitions multiply without end
+                break
+        else:
+            last = 0
+    return sum(groups)
 
 
 def _in_go_words(text: str, pattern: str) -> str:
