@@ -16,7 +16,7 @@ from tetrapod.generic.registry.hand_written import HandWritten, Text
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.names import name_is_path_segment
+from tetrapod.machinery.names import is_path_segment_name
 
 _ROLE: Final = HandWritten(
     "rules[].verbs",
@@ -40,6 +40,7 @@ _BINDING: Final = HandWritten(
 
 class _RbacStrategy(Strategy):
     allow_create_on_update = True
+    revalidates_generate_name = True
     unsafe_deletion = False
     resource: str
 
@@ -52,9 +53,9 @@ class _RbacStrategy(Strategy):
 
         Args:
             name: the name.
-            prefix: whether it is metadata.generateName.
+            prefix: whether it is metadata.generateName, which upstream treats as a whole name here.
         """
-        return name_is_path_segment(name, prefix)
+        return is_path_segment_name(name)
 
 
 class RoleStrategy(_RbacStrategy):
