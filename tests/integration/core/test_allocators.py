@@ -126,10 +126,10 @@ async def test_address_that_a_service_has_lost_is_not_repaired(core: Core) -> No
     repair = AddressRepair(core.client, addresses, services)
     async with running(addresses.service_cidrs, addresses.ip_addresses, services, repair):  # type: ignore[arg-type]
         await eventually(lambda: present(core, ADDRESSES, "", ip))
-        spec = {"type": "ClusterIP", "clusterIP": "10.0.0.200", "clusterIPs": ["10.0.0.200"]}
+        spec = {"type": "ClusterIP", "clusterIP": "10.0.0.10", "clusterIPs": ["10.0.0.10"]}
         services.objects[NS, "deleted"] = {"metadata": {"namespace": NS, "name": "deleted"}, "spec": spec}
         await repair.sync_service((NS, "deleted"))
-        assert await present(core, ADDRESSES, "", "10.0.0.200") is None
+        assert await present(core, ADDRESSES, "", "10.0.0.10") is None
         assert await reasons(core) == {("ClusterIPNotAllocated", "other")}
 
 
@@ -142,7 +142,7 @@ async def test_addresses_are_repaired(core: Core) -> None:
     await core.client.patch(ADDRESSES, "", wrong, {"metadata": {"labels": None}})
     parent = {"resource": "services", "namespace": NS, "name": "nobody"}
     labels = {"ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io", "ipaddress.kubernetes.io/ip-family": "IPv4"}
-    for address in ("10.0.0.200", "10.0.0.201"):
+    for address in ("10.0.0.10", "10.0.0.11"):  # Services get addresses from 10.0.0.17 on
         body = {
             "metadata": {"name": address, "labels": labels if address.endswith("0") else {}},
             "spec": {"parentRef": parent},
@@ -157,9 +157,9 @@ async def test_addresses_are_repaired(core: Core) -> None:
             lambda: present(core, ADDRESSES, "", wrong),
             lambda a: a is not None and a["metadata"].get("labels") == labels,
         )
-        await eventually(lambda: present(core, ADDRESSES, "", "10.0.0.200"), lambda a: a is None)
-        assert await present(core, ADDRESSES, "", "10.0.0.201"), "it is somebody else's"
-        told = {("ClusterIPNotAllocated", "lost"), ("IPAddressNotAllocated", "10.0.0.200")}
+        await eventually(lambda: present(core, ADDRESSES, "", "10.0.0.10"), lambda a: a is None)
+        assert await present(core, ADDRESSES, "", "10.0.0.11"), "it is somebody else's"
+        told = {("ClusterIPNotAllocated", "lost"), ("IPAddressNotAllocated", "10.0.0.10")}
         await eventually(lambda: reasons(core), lambda found: found == told)
 
 
@@ -179,17 +179,17 @@ async def test_an_address_is_not_leaked_right_after_its_service_is_deleted(core:
     repair = AddressRepair(core.client, addresses, services, create_grace=-1)
     async with running(addresses.service_cidrs, addresses.ip_addresses, services, repair):  # type: ignore[arg-type]
         await services.synced.wait()
-        spec = {"type": "ClusterIP", "clusterIP": "10.0.0.200", "clusterIPs": ["10.0.0.200"]}
+        spec = {"type": "ClusterIP", "clusterIP": "10.0.0.10", "clusterIPs": ["10.0.0.10"]}
         going = services.objects[NS, "going"] = {"metadata": {"namespace": NS, "name": "going"}, "spec": spec}
-        await hold("10.0.0.200", "going")
-        await hold("10.0.0.201", "nobody")
-        await eventually(lambda: present(core, ADDRESSES, "", "10.0.0.201"), lambda found: found is None)
+        await hold("10.0.0.10", "going")
+        await hold("10.0.0.11", "nobody")
+        await eventually(lambda: present(core, ADDRESSES, "", "10.0.0.11"), lambda found: found is None)
         del services.objects[NS, "going"]
         for handler in services.handlers:
             handler(going, None)
         await hold("10.0.0.202", "nobody")
         await eventually(lambda: present(core, ADDRESSES, "", "10.0.0.202"), lambda found: found is None)
-        assert await present(core, ADDRESSES, "", "10.0.0.200")
+        assert await present(core, ADDRESSES, "", "10.0.0.10")
 
 
 async def test_an_address_outside_all_networks_is_reported(core: Core) -> None:
