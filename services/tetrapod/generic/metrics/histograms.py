@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 from tetrapod.generic.metrics.allowed_labels import constrained
@@ -126,8 +126,7 @@ class Histogram(Metric):
         return self._sorted((labels, row) for labels, row in list(self.values.items()) if any(row))
 
     def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
-        for labels, row in self.rows():
-            yield from _of_row(self.name, dict(zip(self.labels, labels, strict=True)), self.buckets, row)
+        return _of_buckets(self.name, self.labels, self.buckets, self.rows())
 
 
 class HistogramFunction(Metric):
@@ -169,8 +168,7 @@ class HistogramFunction(Metric):
         return self._sorted(rows.items())
 
     def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
-        for labels, row in self.rows():
-            yield from _of_row(self.name, dict(zip(self.labels, labels, strict=True)), self.buckets, row)
+        return _of_buckets(self.name, self.labels, self.buckets, self.rows())
 
 
 class TimingHistogram(HistogramFunction):
@@ -190,15 +188,21 @@ class TimingHistogram(HistogramFunction):
     help_prefix = "EXPERIMENTAL: "
 
 
-def _of_row(
-    name: str, labels: dict[str, str], buckets: tuple[float, ...], row: list[float]
+def _of_buckets(
+    name: str,
+    labels: Sequence[str],
+    buckets: Sequence[float],
+    rows: Iterable[tuple[tuple[str, ...], list[float]]],
 ) -> Iterator[tuple[str, dict[str, str], float]]:
-    total = 0.0
-    for bound, count in zip((*buckets, float("inf")), row, strict=False):
-        total += count
-        yield f"{name}_bucket", {**labels, "le": _bound(bound)}, total
-    yield f"{name}_sum", labels, row[-1]
-    yield f"{name}_count", labels, total
+    bounds = [*map(_bound, buckets), _bound(float("inf"))]
+    for values, row in rows:
+        named = dict(zip(labels, values, strict=True))
+        total = 0.0
+        for bound, count in zip(bounds, row, strict=False):
+            total += count
+            yield f"{name}_bucket", {**named, "le": bound}, total
+        yield f"{name}_sum", named, row[-1]
+        yield f"{name}_count", named, total
 
 
 def _bound(value: float) -> str:
