@@ -6,12 +6,14 @@ cells are formatted whenever it is sent.
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from tetrapod.machinery.golang.durations import human_duration
 from tetrapod.machinery.timestamps import parse
 
-UNKNOWN = "<unknown>"
+UNKNOWN: Final = "<unknown>"
 
 
 class TimedCell(msgspec.Struct, frozen=True, gc=False):
