@@ -110,7 +110,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="package")
 def server(files: Path) -> Iterator[Server]:
     flags = ["--audit-policy-file", str(files / "policy.yaml"), "--audit-log-path", str(files / "logs" / "audit.log")]
-    with running(files / "data", "--token-auth-file", str(files / "tokens.csv"), *flags) as found:
+    flags += ["--token-auth-file", str(files / "tokens.csv"), "--runtime-config=resource.k8s.io/v1beta2=true"]
+    with running(files / "data", *flags) as found:
         yield found
 
 

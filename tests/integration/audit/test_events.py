@@ -170,6 +170,13 @@ def test_a_watch_has_events_at_start_and_end(audited: Audited) -> None:
     assert events[1]["stageTimestamp"] < events[2]["stageTimestamp"]
 
 
+def test_a_watch_of_a_deprecated_version_is_annotated_when_it_ends(audited: Audited) -> None:
+    answer = audited.ask("GET", "/api/v1/namespaces/default/endpoints?watch=1&timeoutSeconds=1")
+    _, started, complete = audited.events(answer.audit_id)
+    assert started["annotations"] == ALLOWED
+    assert complete["annotations"] == {**ALLOWED, "k8s.io/deprecated": "true"}
+
+
 def test_a_watch_that_the_client_ends_is_complete(audited: Audited) -> None:
     connection = http.client.HTTPSConnection(audited.host, context=ssl._create_unverified_context(), timeout=30)
     connection.request("GET", f"{MAPS}?watch=1", headers={"authorization": "Bearer admin-token", "audit-id": "leaving"})
@@ -201,6 +208,8 @@ def test_issued_tokens_and_deprecated_versions_are_annotated(audited: Audited) -
     event = audited.last("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", {"spec": {}})
     assert re.fullmatch(r"JTI=[-0-9a-f]{36}", event["annotations"]["authentication.kubernetes.io/issued-credential-id"])
     assert audited.last("GET", "/api/v1/namespaces/default/endpoints")["annotations"]["k8s.io/deprecated"] == "true"
+    expected = {**ALLOWED, "k8s.io/deprecated": "true", "k8s.io/removed-release": "1.39"}
+    assert audited.last("GET", "/apis/resource.k8s.io/v1beta2/resourceslices")["annotations"] == expected
 
 
 def test_a_legacy_token_is_annotated(audited: Audited) -> None:

@@ -81,6 +81,69 @@ def test_every_kind_of_write_is_reviewed(hooked: Hooked) -> None:
     ]
 
 
+def test_the_review_of_a_deletion_has_the_grace_period_and_the_uid_that_the_store_requires(hooked: Hooked) -> None:
+    hooked.hook.on("/v", allowed)
+    pods = f"/api/v1/namespaces/{NS}/pods"
+    pod = {"metadata": {"name": "p"}, "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}}
+    assert hooked.client.call("POST", pods, pod).status == 201
+    namespace = {"metadata": {"name": "short-lived", "labels": {"reviewed": "yes"}}}
+    uid = hooked.client.call("POST", "/api/v1/namespaces", namespace).body["metadata"]["uid"]
+    rules = [rule("", "v1", "pods", "namespaces")]
+    with hooked.configured("Validating", hooked.declared("v", "/v", rules=rules, namespaceSelector={})):
+        for path in (f"{pods}/p?dryRun=All", f"{pods}?dryRun=All", f"{pods}/p?gracePeriodSeconds=-5&dryRun=All"):
+            assert hooked.client.call("DELETE", path).status == 200
+        assert hooked.client.call("DELETE", "/api/v1/namespaces/short-lived?dryRun=All").status == 200
+    kept = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", "dryRun": ["All"]}
+    assert [review["options"] for review in hooked.reviews()] == [
+        {**kept, "gracePeriodSeconds": 30},
+        kept,  # each deletion of a collection has options of its own
+        {**kept, "gracePeriodSeconds": 1},
+        {**kept, "preconditions": {"uid": uid}},
+    ]
+
+
+def test_validating_hooks_see_the_object_without_what_is_set_when_it_is_read_back(hooked: Hooked) -> None:
+    hooked.hook.on("/v", allowed)
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    job = {"metadata": {"name": "j"}, "spec": {"template": template}}
+    resources = {"requests": {"storage": "1Gi"}}
+    claim = {"metadata": {"name": "c"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": resources}}
+    rules = [rule("", "v1", "persistentvolumeclaims"), rule("batch", "v1", "jobs")]
+    with hooked.configured("Validating", hooked.declared("v", "/v", rules=rules)):
+        bound = hooked.client.call("POST", f"/api/v1/namespaces/{NS}/persistentvolumeclaims?dryRun=All", claim)
+        made = hooked.client.call("POST", f"/apis/batch/v1/namespaces/{NS}/jobs?dryRun=All", job)
+    assert bound.body["status"] == {"phase": "Pending"}
+    assert made.body["metadata"]["labels"]["job-name"] == "j"
+    reviewed_claim, reviewed_job = hooked.reviews()
+    assert reviewed_claim["object"]["status"] == {}
+    assert "labels" not in reviewed_job["object"]["metadata"]
+
+
+def test_the_review_has_the_options_that_the_client_sent(hooked: Hooked) -> None:
+    hooked.hook.on("/v", allowed)
+    with hooked.configured("Validating", hooked.declared("v", "/v")):
+        for query in ("?dryRun=All&fieldValidation=Warn", "?dryRun=All&fieldValidation=Strict", "?dryRun=All"):
+            assert hooked.create(query=query).status == 201
+    values = [review["options"].get("fieldValidation") for review in hooked.reviews()]
+    assert values == ["Warn", "Strict", None]
+
+
+def test_the_review_of_an_eviction_has_the_dry_run_of_the_request(hooked: Hooked) -> None:
+    hooked.hook.on("/v", allowed)
+    pods = f"/api/v1/namespaces/{NS}/pods"
+    pod = {"metadata": {"name": "evicted"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    assert hooked.client.call("POST", pods, pod).status == 201
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "evicted"}}
+    rules = [rule("", "v1", "pods/eviction")]
+    with hooked.configured("Validating", hooked.declared("v", "/v", rules=rules)):
+        bodies: list[Any] = [eviction | {"deleteOptions": {}}, eviction]
+        for body in bodies:
+            assert hooked.client.call("POST", f"{pods}/evicted/eviction?dryRun=All", body).status == 201
+    reviewed, without = (review["object"] for review in hooked.reviews())
+    assert reviewed["deleteOptions"] == {"dryRun": ["All"]}
+    assert "deleteOptions" not in without
+
+
 def test_a_hook_for_another_version_sees_the_object_in_that_version(hooked: Hooked) -> None:
     hooked.hook.on("/v", allowed)
     with hooked.configured("Validating", hooked.declared("v", "/v", rules=[rule("autoscaling", "v1", "*/*")])):

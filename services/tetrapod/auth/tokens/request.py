@@ -101,7 +101,7 @@ class TokenRequests:
         meta.update(name=name, namespace=namespace, uid=meta.get("uid") or uid, creationTimestamp=format_time(now()))
         default_token_request(obj)
         obj["spec"] = self._defaulted(obj["spec"])
-        obj.pop("status", None)
+        obj["status"] = {"token": "", "expirationTimestamp": None}
         if errors := validate_token_request(obj["spec"]):
             raise invalid(_KIND, "", errors)
 

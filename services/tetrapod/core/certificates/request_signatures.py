@@ -32,8 +32,7 @@ _ALGORITHMS: Final = {
     _ED25519: ("Ed25519", ""),
 }
 _PSS_HASHES: Final = ("sha256", "sha384", "sha512")
-GO_CURVES: Final = frozenset({"secp224r1", "secp256r1", "secp384r1", "secp521r1"})
-"""The elliptic curves that Go knows."""
+_CURVES: Final = ("secp224r1", "secp256r1", "secp384r1", "secp521r1")
 _SHORTEST_RSA: Final = 1024
 _UNIMPLEMENTED: Final = "x509: cannot verify signature: algorithm unimplemented"
 
@@ -48,7 +47,7 @@ def signature_error(request: CertificateSigningRequest) -> str:
         key = request.public_key()
     except (ValueError, UnsupportedAlgorithm):
         return _UNIMPLEMENTED
-    if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name not in GO_CURVES:
+    if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name not in _CURVES:
         return "x509: unsupported elliptic curve"
     oid = request.signature_algorithm_oid.dotted_string
     expected, hash_name = ("RSA", _pss_hash(request)) if oid == _PSS else _ALGORITHMS.get(oid, ("", ""))

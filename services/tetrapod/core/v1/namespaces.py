@@ -181,15 +181,16 @@ class NamespaceStore(Store):
     ) -> tuple[Entry, bool]:
         entry = await self.get(ctx, name)
         namespace = entry.peek()
-        self._check_preconditions(name, namespace["metadata"], options.get("preconditions") or {})
+        requested = options.get("preconditions") or {}
+        self._check_preconditions(name, namespace["metadata"], requested)
+        preconditions = Preconditions(
+            requested.get("uid") or namespace["metadata"].get("uid"), requested.get("resourceVersion")
+        )
+        options["preconditions"] = {**requested, "uid": preconditions.uid}  # admission sees it, as upstream's
         if namespace["metadata"].get("deletionTimestamp"):
             if (namespace.get("spec") or {}).get("finalizers"):
                 return entry, False
             return await super().delete(ctx, name, options, validate)
-        requested = options.get("preconditions") or {}
-        preconditions = Preconditions(
-            requested.get("uid") or namespace["metadata"].get("uid"), requested.get("resourceVersion")
-        )
 
         async def mark(current: Object | None, _: Entry | None) -> Updated | None:
             assert current is not None

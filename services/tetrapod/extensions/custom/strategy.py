@@ -94,13 +94,15 @@ class CustomStrategy(Strategy):
         return _finalizer_warnings(new, old)
 
     def canonicalize(self, obj: Object) -> None:
-        """Prune the object in place before it is stored, and set its defaults if it is in the storage version.
+        """Convert floats without a fraction to integers, in place."""
+        integral(obj)
+
+    def read_back(self, obj: Object) -> None:
+        """Prune the object in place, and set its defaults if it is in the storage version.
 
         The body of a request in another version already has the defaults of that version. Fields that the strategy has
-        kept from the stored object do not get them. Floats without a fraction become integers. Implements
-        `Strategy.canonicalize`.
+        kept from the stored object do not get them.
         """
-        integral(obj)
         pruning.prune(self.stored.node, obj)
         if self.stored.storage:
             custom_resources.set_defaults(self.stored.node, obj)

@@ -18,7 +18,7 @@ from tetrapod.generic.audit.backend import Backend
 from tetrapod.generic.audit.event import Event, micro_time, wall_clock
 from tetrapod.generic.audit.metrics import EVENT_TOTAL, LEVEL_TOTAL
 from tetrapod.generic.audit.objects import compact_json, encoded, is_costly, may_be_status, response_object, status_in
-from tetrapod.generic.audit.policy import LEVEL_NAMES, REQUEST_RECEIVED, Auditing, Level, Policy
+from tetrapod.generic.audit.policy import LEVEL_NAMES, REQUEST_RECEIVED, RESPONSE_STARTED, Auditing, Level, Policy
 from tetrapod.generic.audit.request_fields import head_of, identity_of, origin_of, reference_of, user_info
 from tetrapod.generic.http.negotiation.documents import takes_status
 from tetrapod.generic.http.peers import AUDIT_OMIT_MANAGED_FIELDS
@@ -31,6 +31,8 @@ from tetrapod.machinery.user import UserInfo
 
 _SLOW: Final = 0.5
 """Seconds from which on the event of a request includes its latency by layer."""
+_AT_THE_END: Final = frozenset({"k8s.io/deprecated", "k8s.io/removed-release"})
+"""Annotations that upstream adds when the request ends (endpoints/metrics/metrics.go, MonitorRequest)."""
 
 
 DECIDED_KEY: Final = "audit policy was asked"
@@ -207,7 +209,10 @@ class AuditContext:
             document["responseObject"] = orjson.Fragment(self._response_object)
         received = document["requestReceivedTimestamp"] = self._received
         document["stageTimestamp"] = received if stage == REQUEST_RECEIVED else micro_time(time.time())
-        if annotations := self.annotations():
+        annotations = self.annotations()
+        if stage == RESPONSE_STARTED:
+            annotations = {key: value for key, value in annotations.items() if key not in _AT_THE_END}
+        if annotations:
             document["annotations"] = annotations
         return document
 

@@ -56,10 +56,9 @@ async def delete(scope: Scope, request: Request) -> Response:
     admission = RequestAdmission(scope, request, context, name)
     if options.get(UNSAFE_DELETION):
         return await _delete_unreadable(scope, request, admission, context, accepted)
-    admission_options = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", **options}
 
-    async def validate(old: Object) -> None:
-        await admission.delete(old, admission_options)
+    async def validate(old: Object) -> None:  # called when the store has written its grace period into the options
+        await admission.delete(old, {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", **options})
 
     span = here()
     span.event("About to delete object from database")

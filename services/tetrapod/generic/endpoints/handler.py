@@ -72,6 +72,8 @@ class _Deprecation:
         if self._warning:
             request.warnings.append(self._warning)
             request.annotations["k8s.io/deprecated"] = "true"
+            if self._removed:
+                request.annotations["k8s.io/removed-release"] = self._removed
             _DEPRECATED.set((info.api_group, info.api_version, info.resource, info.subresource, self._removed), 1)
 
 

@@ -63,17 +63,22 @@ class WriteOptions:
     Attributes:
         dry_run: whether nothing is to be stored.
         field_manager: the parameter fieldManager; "" if it is unset.
-        field_validation: "Ignore", "Warn" or "Strict".
+        sent_validation: the parameter fieldValidation; "" if it is unset.
         force: whether server-side apply takes over fields of other managers; False for other requests.
     """
 
     dry_run: bool = False
     field_manager: str = ""
-    field_validation: str = "Warn"
+    sent_validation: str = ""
     force: bool = False
 
+    @property
+    def field_validation(self) -> str:
+        """The effective fieldValidation: "Ignore", "Warn" or "Strict"."""
+        return self.sent_validation or "Warn"
+
     def to_object(self, kind: str) -> Object:
-        """Return the options as an object of `kind` ("CreateOptions", …) for admission; defaults are omitted."""
+        """Return the options as an object of `kind` ("CreateOptions", …) for admission; unset options are omitted."""
         obj: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
         if self.dry_run:
             obj["dryRun"] = ["All"]
@@ -81,8 +86,8 @@ class WriteOptions:
             obj["force"] = True
         if self.field_manager:
             obj["fieldManager"] = self.field_manager
-        if self.field_validation != "Warn":
-            obj["fieldValidation"] = self.field_validation
+        if self.sent_validation:
+            obj["fieldValidation"] = self.sent_validation
         return obj
 
 
@@ -236,7 +241,7 @@ def decode_write_options(parsed_query: Query, kind: str, *, apply: bool | None =
     if errors:
         raise _invalid_options(kind, errors)
     force = bool(apply) and "force" in query and query_bool(query["force"])
-    return WriteOptions(bool(dry_run), manager, validation or "Warn", force)
+    return WriteOptions(bool(dry_run), manager, validation, force)
 
 
 def field_manager_errors(manager: str) -> list[FieldError]:

@@ -49,7 +49,7 @@ async def delete(
     Return its current or last state, and whether it was removed (False: it waits for finalizers or grace).
 
     Args:
-        options: a DeleteOptions object; it is not modified.
+        options: a DeleteOptions object. The strategy's grace period is written into it before `validate` is called.
         validate: called with the stored object, which it must not change, before it is marked or removed; it rejects by
             raising.
 
@@ -61,7 +61,7 @@ async def delete(
         entry = await store.storage.get(key)
         if entry is None:
             raise not_found(store.resource, name)
-        return await _Delete(store, ctx, key, dict(options), validate).run(entry)
+        return await _Delete(store, ctx, key, options, validate).run(entry)
 
 
 async def delete_unreadable(store: BaseStore, ctx: Context, name: str) -> None:

@@ -113,6 +113,9 @@ class StatusStrategy(Strategy):
     def canonicalize(self, obj: Object) -> None:
         self.main.canonicalize(obj)
 
+    def read_back(self, obj: Object) -> None:
+        self.main.read_back(obj)
+
     def ttl(self, obj: Object) -> int:
         return self.main.ttl(obj)
 

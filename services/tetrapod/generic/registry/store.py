@@ -126,7 +126,8 @@ class Store(BaseStore):
         """Delete an object.
 
         Args:
-            options: a DeleteOptions object; it is not modified.
+            options: a DeleteOptions object. The grace period, and the uid of a namespace, are written into it before
+                `validate` is called.
             validate: validating admission, called with the stored object, which it must not change. It rejects by
                 raising; None skips it.
 

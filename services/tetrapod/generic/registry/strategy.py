@@ -166,6 +166,12 @@ class Strategy:
         It is called after validation: Namespaces, for example, set the label kubernetes.io/metadata.name.
         """
 
+    def read_back(self, obj: Object) -> None:
+        """Change an object in place as upstream's decoder does when it reads the stored object back.
+
+        It is called after validating admission, which does not see the changes. The default changes nothing.
+        """
+
     async def begin_create(self, ctx: Context, obj: Object) -> Any:
         """Allocate addresses or ports for a new object before it is stored, and set them on `obj`.
 

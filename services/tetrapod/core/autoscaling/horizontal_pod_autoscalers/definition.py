@@ -47,13 +47,12 @@ class AutoscalerStrategy(KindStrategy):
     def generation(self, value: tuple[str, ...] | None) -> None:
         """Ignore the value, because the gate decides."""
 
-    def canonicalize(self, obj: Object) -> None:
-        """Set the defaults of spec.behavior in place, after validation and before the object is stored.
+    def read_back(self, obj: Object) -> None:
+        """Set the defaults of spec.behavior in place.
 
         Scaling rules of a v2 request have their defaults already; those from an annotation of a v1 request do not.
-        Upstream sets them when it reads the stored object, so its validation does not see them.
         """
-        super().canonicalize(obj)
+        super().read_back(obj)
         if (behavior := obj["spec"].get("behavior")) is not None:
             obj["spec"]["behavior"] = default_behavior(behavior)
 

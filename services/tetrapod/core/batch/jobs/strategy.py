@@ -58,12 +58,9 @@ class JobStrategy(KindStrategy):
             # upstream shares one map, so the job gets the generated labels too
             meta["labels"] = dict(obj["spec"]["template"]["metadata"]["labels"])
 
-    def canonicalize(self, obj: Object) -> None:
-        """If the Job has no labels at all, copy those of its pod template to it, in place.
-
-        Upstream does this on every decode, so also after validation.
-        """
-        super().canonicalize(obj)
+    def read_back(self, obj: Object) -> None:
+        """If the Job has no labels at all, copy those of its pod template to it, in place."""
+        super().read_back(obj)
         labels = (obj["spec"]["template"].get("metadata") or {}).get("labels")
         if labels and not obj["metadata"].get("labels"):
             obj["metadata"]["labels"] = dict(labels)

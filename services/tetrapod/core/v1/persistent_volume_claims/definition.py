@@ -30,7 +30,6 @@ def definition() -> ResourceDefinition:
     strategy = ClaimStrategy(
         defaults=set_defaults,
         has_status=True,
-        initial_status={"phase": "Pending"},
         return_deleted_object=True,
         validator=validation.validate,
         whole_update_validator=validation.validate_update,

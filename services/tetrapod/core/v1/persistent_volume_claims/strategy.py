@@ -29,6 +29,13 @@ class ClaimStrategy(KindStrategy):
         spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
         _complete_data_sources(spec, old_spec)
 
+    def read_back(self, obj: Object) -> None:
+        """Set a missing phase to Pending, in place."""
+        super().read_back(obj)
+        status = obj.setdefault("status", {})
+        if not status.get("phase"):
+            status["phase"] = "Pending"
+
 
 def _complete_data_sources(spec: Object, old_spec: Object) -> None:
     """Drop data sources that are not supported, then set a missing dataSource from dataSourceRef or the reverse.

@@ -68,6 +68,8 @@ class EvictionRest(Rest):
         if ((obj.get("metadata") or {}).get("name") or "") != name:
             raise status.bad_request("name in URL does not match name in Eviction object")
         delete_options = _delete_options(obj, name, options)
+        if obj.get("deleteOptions") is not None:
+            obj["deleteOptions"] = dict(delete_options)  # admission sees the dryRun of the query in it
         if validate is not None:
             await validate(obj)
         dry_run = bool(delete_options.get("dryRun"))
@@ -144,7 +146,7 @@ class EvictionRest(Rest):
         if not ctx.dry_run:
             delete_options = await self._mark(ctx, name, delete_options)
         validate_delete_options(delete_options)
-        await self._stores[PODS].delete(ctx, name, delete_options, None)
+        await self._stores[PODS].delete(ctx, name, dict(delete_options), None)
 
     async def _budget_of(self, namespace: str, pod: Object) -> Object | None:
         """Return the PodDisruptionBudget whose selector matches the pod, or None.
