@@ -17,6 +17,12 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) * _TICK
 
 
+def children(pid: int) -> list[int]:
+    """Return the processes that a process has started and that run."""
+    tasks = Path(f"/proc/{pid}/task")
+    return [int(child) for task in tasks.iterdir() for child in (task / "children").read_text().split()]
+
+
 def cpu_of(pids: Iterable[int]) -> float:
     return sum(cpu_seconds(pid) for pid in pids)
 

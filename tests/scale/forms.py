@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from bench.processes import children
 from bench.targets import Embedded, Four, OverEtcd, Real, Target
 from scale.results import KUBE_APISERVER
 from support.server import free_port
@@ -17,6 +18,7 @@ class OneOverEtcd(OverEtcd):
 
     title = "One process over etcd"
     key = "etcd"
+    _further: tuple[str, ...] = ()
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
@@ -27,16 +29,30 @@ class OneOverEtcd(OverEtcd):
         return f"https://127.0.0.1:{self._port}"
 
     def start(self) -> float:
-        return self._up(self._port, "--etcd-servers", self.etcd_url)
+        return self._up(self._port, "--etcd-servers", self.etcd_url, *self._further)
+
+
+class TwoWorkers(OneOverEtcd):
+    """`tetrapod up --workers=2 --etcd-servers`."""
+
+    title = "Two workers over etcd"
+    key = "workers"
+    _further = ("--workers=2",)
+
+    @property
+    def pids(self) -> list[int]:
+        supervisors = super().pids
+        return [*supervisors, *(child for pid in supervisors for child in children(pid))]
 
 
 FORMS: Final[Mapping[str, Callable[[Path], Target]]] = MappingProxyType(
-    {"sqlite": Embedded, "etcd": OneOverEtcd, "four": Four, KUBE_APISERVER: Real}
+    {"sqlite": Embedded, "etcd": OneOverEtcd, "workers": TwoWorkers, "four": Four, KUBE_APISERVER: Real}
 )
 TITLES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "sqlite": "one process over SQLite",
         "etcd": "one process over etcd",
+        "workers": "two workers over etcd",
         "four": "four services over etcd",
         KUBE_APISERVER: "kube-apiserver",
     }
