@@ -66,7 +66,10 @@ class CustomResourceHandler:
         if info is None:
             raise ValueError("the custom resource handler needs the request info")
         if not info.is_resource_request:
-            return self._discovery.answer(request) or unknown_path_response(self._lifecycle)
+            answer = self._discovery.answer(request)
+            if answer is not None and request.audit is not None:
+                await request.audit.record_response(answer)
+            return answer or unknown_path_response(self._lifecycle)
         if info.api_prefix != "apis":
             return not_found()
         crd = await self._find(info)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from integration.audit.conftest import Audited, config_map, legacy_token
+from support.definitions import definition
 from support.waiting import until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -155,11 +156,25 @@ def test_a_streamed_list_is_logged_completely(audited: Audited) -> None:
 
 
 def test_discovery_is_logged_and_other_documents_are_not(audited: Audited) -> None:
+    definitions, crd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition("a.example.com", "Thing")
+    assert audited.ask("POST", definitions, crd).status == 201
+    until(lambda: audited.ask("GET", "/apis/a.example.com/v1").status == 200)
+    assert audited.last("GET", "/apis/a.example.com/v1")["responseObject"]["kind"] == "APIResourceList"
     assert audited.last("GET", "/apis/apps")["responseObject"]["kind"] == "APIGroup"
     assert audited.last("GET", "/api/v1")["responseObject"]["kind"] == "APIResourceList"
     for path, code in (("/version", 200), ("/nothing", 404)):
         event = audited.last("GET", path)
         assert event["responseStatus"] == {"metadata": {}, "code": code} and "responseObject" not in event
+
+
+def test_status_and_flag_pages_are_logged(audited: Audited) -> None:
+    for page, kind in (("/statusz", "Statusz"), ("/flagz", "Flagz")):
+        accept = "application/json;v=v1alpha1;g=config.k8s.io;as=" + kind
+        event = audited.last("GET", page, accept=accept)
+        assert (event["responseObject"]["kind"], event["annotations"]["k8s.io/deprecated"]) == (kind, "true")
+        event = audited.last("GET", page, accept="application/json")
+        assert event["responseObject"] == event["responseStatus"] | {"kind": "Status", "apiVersion": "v1"}
+        assert "responseObject" not in audited.last("GET", page, accept="text/plain")
 
 
 def test_a_watch_has_events_at_start_and_end(audited: Audited) -> None:

@@ -69,6 +69,7 @@ def _answer(request: Request, kind: str, content: Object, text: Callable[[], str
         return Response(200, [TEXT_TYPE], (heading + text()).encode())
     request.state[PAGE] = GROUP, version, kind.lower()
     if version != _VERSIONS[0]:
+        request.annotations["k8s.io/deprecated"] = "true"
         request.warnings.append(
             f"This version of the {kind.lower()} endpoint is deprecated. Please use a newer version."
         )
@@ -79,6 +80,12 @@ def _answer(request: Request, kind: str, content: Object, text: Callable[[], str
         [(b"content-type", full_type.encode())],
         encode_document(document, media_type, pretty=wants_pretty(request)),
     )
+
+
+async def _audited(request: Request, response: Response) -> Response:
+    if request.audit is not None:
+        await request.audit.record_response(response)
+    return response
 
 
 def statusz(paths: Callable[[], Iterable[str]], component: str = COMPONENT) -> Handler:
@@ -98,7 +105,7 @@ def statusz(paths: Callable[[], Iterable[str]], component: str = COMPONENT) -> H
             "emulationVersion": "{}.{}".format(*effective_version().emulated),
             "paths": sorted(path for path in paths() if path.count("/") == 1 and path not in ("/", "/api", "/apis")),
         }
-        return _answer(request, "Statusz", content, lambda: _status_text(content), component)
+        return await _audited(request, _answer(request, "Statusz", content, lambda: _status_text(content), component))
 
     return handle
 
@@ -126,6 +133,6 @@ def flagz(flags: Callable[[], Mapping[str, str]], component: str = COMPONENT) ->
     async def handle(request: Request) -> Response:
         values = dict(sorted(flags().items()))
         text = "".join(f"{name}={value}\n" for name, value in values.items())
-        return _answer(request, "Flagz", {"flags": values}, lambda: text, component)
+        return await _audited(request, _answer(request, "Flagz", {"flags": values}, lambda: text, component))
 
     return handle
