@@ -30,10 +30,12 @@ def lost_write() -> None:
     """Acknowledge an occasional update with the revision of the next write, without applying it."""
     put_if, numbers = SqliteBackend.put_if, itertools.count(1)
 
-    async def careless(self: SqliteBackend, key: str, value: bytes, expected: int, *, lease: int = 0) -> WriteResult:
+    async def careless(
+        self: SqliteBackend, key: str, value: bytes, expected: int, *, lease: int = 0, deleting: bool = False
+    ) -> WriteResult:
         if expected and key.startswith(CONFIG_MAPS.prefix) and not next(numbers) % EVERY:
             return WriteResult(True, await self.revision() + 1, None)
-        return await put_if(self, key, value, expected, lease=lease)
+        return await put_if(self, key, value, expected, lease=lease, deleting=deleting)
 
     SqliteBackend.put_if = careless  # type: ignore[method-assign]
 

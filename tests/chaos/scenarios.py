@@ -13,6 +13,7 @@ from chaos.faults import cables, clocks, disks, etcds, processes, replicas
 from chaos.faults.base import Fault
 from chaos.run import WATCHERS, WORKERS
 from chaos.worlds import FourServices, World, embedded, four_services
+from support.disks import mounts_allowed, small_disk
 from support.network import namespaces_allowed
 from support.services import NAMES
 
@@ -47,7 +48,7 @@ def _no_namespaces() -> str:
 
 
 def _no_mounts() -> str:
-    return "" if disks.mounts_allowed() else "file systems cannot be mounted here"
+    return "" if mounts_allowed() else "file systems cannot be mounted here"
 
 
 def _no_clock() -> str:
@@ -68,13 +69,13 @@ def _with_little_space(directory: Path) -> Any:
 
 @contextmanager
 def _with_a_small_disk(directory: Path) -> Iterator[FourServices]:
-    with disks.small_disk(directory / "etcd" / "etcd1", 1024), four_services(directory) as world:
+    with small_disk(directory / "etcd" / "etcd1", 1024), four_services(directory) as world:
         yield world
 
 
 @contextmanager
 def _embedded_on_a_small_disk(directory: Path) -> Iterator[Any]:
-    with disks.small_disk(directory / "data", 64) as disk, embedded(disk) as world:
+    with small_disk(directory / "data", 64) as disk, embedded(disk) as world:
         yield world
 
 

@@ -26,6 +26,14 @@ from support.server import SERVICES, environment, free_port, wait_ready
 from support.services import NAMES, Services
 
 MEMBERS: Final = ("etcd1", "etcd2", "etcd3")
+RECORD: Final = """
+BEGIN IMMEDIATE;
+CREATE TABLE IF NOT EXISTS recorded AS SELECT key, value, revision FROM revisions;
+CREATE TRIGGER IF NOT EXISTS record AFTER INSERT ON revisions
+    BEGIN INSERT INTO recorded VALUES (new.key, new.value, new.revision); END;
+COMMIT;
+"""
+"""SQLite itself records every revision, because a full store compacts its history."""
 
 
 class World(Protocol):
@@ -159,6 +167,13 @@ class Embedded:
         with self.logs()[0].open("ab") as out:
             self.process = subprocess.Popen(argv, stdout=out, stderr=out, env=env)
         wait_ready(self.url, self.process, self.logs()[0])
+        with self._database() as connection:
+            connection.executescript(RECORD)
+
+    @contextmanager
+    def _database(self) -> Iterator[sqlite3.Connection]:
+        with contextlib.closing(sqlite3.connect(next(self.directory.glob("*.db")), timeout=30)) as connection:
+            yield connection
 
     def kill(self) -> None:
         if self.process is not None:
@@ -167,16 +182,13 @@ class Embedded:
             self.process = None
 
     async def truth(self) -> Truth:
-        """Read the history from the file, which has every revision of the last five minutes."""
+        """Read the history that SQLite has recorded."""
         assert self.process is not None
         self.process.terminate()
         self.process.wait(30)
         self.process = None
-        connection = sqlite3.connect(next(self.directory.glob("*.db")))
-        try:
-            return truth_of(connection.execute("SELECT key, value, revision FROM revisions"))
-        finally:
-            connection.close()
+        with self._database() as connection:
+            return truth_of(connection.execute("SELECT key, value, revision FROM recorded ORDER BY revision"))
 
     def logs(self) -> list[Path]:
         return [self.directory.parent / f"{self.directory.name}.log"]

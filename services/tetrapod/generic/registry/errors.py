@@ -10,7 +10,7 @@ from typing import Final
 
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.lifecycle import Unavailable
-from tetrapod.generic.storage.backend import RequestTooLarge
+from tetrapod.generic.storage.backend import NoSpace, RequestTooLarge
 from tetrapod.generic.storage.errors import (
     KeyExists,
     KeyNotFound,
@@ -170,6 +170,8 @@ class Translated:
                 return too_large(error)
             case RequestTooLarge():
                 return StoredTooLarge(str(error))
+            case NoSpace():
+                return StatusError(500, "", str(error))
             case Unreadable() if self.action == "list":
                 return unreadable_list_status(error, self.resource)
             case Unreadable() if self.action == "update":

@@ -12,6 +12,8 @@ from contextlib import AbstractAsyncContextManager
 from posixpath import normpath
 from typing import NamedTuple, Protocol
 
+from tetrapod.generic.lifecycle import Unavailable
+
 
 class KeyValue(NamedTuple):
     """One stored key with its value and revisions, as in etcd's API.
@@ -124,6 +126,10 @@ class RequestTooLarge(Exception):
         super().__init__(text)
 
 
+class NoSpace(Unavailable):
+    """The store has no space for the value, and did not write it. The text is etcd's, or that of the embedded store."""
+
+
 class LeaseNotFound(Exception):
     """The lease does not exist any more."""
 
@@ -195,7 +201,9 @@ class Backend(Protocol):
         """
         ...
 
-    async def put_if(self, key: str, value: bytes, expected: int, *, lease: int = 0) -> WriteResult:
+    async def put_if(
+        self, key: str, value: bytes, expected: int, *, lease: int = 0, deleting: bool = False
+    ) -> WriteResult:
         """Write the value if the key's mod revision is `expected` (0: the key is absent).
 
         Args:
@@ -203,6 +211,8 @@ class Backend(Protocol):
             value: the bytes to store.
             expected: the mod revision that the key must have.
             lease: the ID of the lease at whose end the key is deleted; 0 means that it does not expire.
+            deleting: whether the write belongs to the deletion of the object. The embedded store has a reserve for
+                such writes.
 
         Returns:
             The result with the revision of the write. If the key has another mod revision, nothing is written:
@@ -211,6 +221,7 @@ class Backend(Protocol):
         Raises:
             RequestTooLarge: the value exceeds the limit of the store.
             LeaseNotFound: `lease` has expired.
+            NoSpace: the store is full.
             Unavailable: the store does not answer in time. The value may have been written nevertheless.
         """
         ...

@@ -142,9 +142,11 @@ class Measured(ForwardingBackend):
                 start, end, limit=limit, revision=revision, keys_only=keys_only, count_only=count_only, counted=counted
             )
 
-    async def put_if(self, key: str, value: bytes, expected: int, *, lease: int = 0) -> WriteResult:
+    async def put_if(
+        self, key: str, value: bytes, expected: int, *, lease: int = 0, deleting: bool = False
+    ) -> WriteResult:
         with (self._update if expected else self._create)():
-            return await self._inner.put_if(key, value, expected, lease=lease)
+            return await self._inner.put_if(key, value, expected, lease=lease, deleting=deleting)
 
     async def delete_if(self, key: str, expected: int) -> WriteResult:
         with self._delete():

@@ -100,9 +100,11 @@ class TransformingBackend(ForwardingBackend):
 
     # Writes
 
-    async def put_if(self, key: str, value: bytes, expected: int, *, lease: int = 0) -> WriteResult:
+    async def put_if(
+        self, key: str, value: bytes, expected: int, *, lease: int = 0, deleting: bool = False
+    ) -> WriteResult:
         stored = await self._to_store(key, value)
-        return await self._result(await self._inner.put_if(key, stored, expected, lease=lease))
+        return await self._result(await self._inner.put_if(key, stored, expected, lease=lease, deleting=deleting))
 
     async def delete_if(self, key: str, expected: int) -> WriteResult:
         return await self._result(await self._inner.delete_if(key, expected))

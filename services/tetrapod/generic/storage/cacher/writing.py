@@ -162,7 +162,7 @@ class Writer:
         stored: StoredEntry | None = None
         try:
             span.event("Transaction prepared")
-            result = await self._put(key, value, _revision(state.entry), lease)
+            result = await self._put(key, value, _revision(state.entry), lease, deleting=_is_being_deleted(obj))
             span.event("Txn call completed")
             span.event("Transaction committed")
             if result.succeeded:
@@ -330,8 +330,10 @@ class Writer:
             entry = await reader.load(key, kv)
         return BaseState(entry, True, stale or (reader.completes and entry.raw != splice(kv.value, kv.mod_revision)))
 
-    async def _put(self, key: str, value: bytes, expected: int, lease: int) -> WriteResult:
+    async def _put(self, key: str, value: bytes, expected: int, lease: int, *, deleting: bool = False) -> WriteResult:
         """Write a value to the store if the key has the revision `expected` (0: if it is absent).
+
+        `deleting` is passed to `Backend.put_if`.
 
         Raises:
             LeaseNotFound: the lease does not exist.
@@ -339,7 +341,7 @@ class Writer:
         reader, revision = self._cache.reader, 0
         reader.begin_write(key, value)
         try:
-            result = await self._backend.put_if(self._prefix + key, value, expected, lease=lease)
+            result = await self._backend.put_if(self._prefix + key, value, expected, lease=lease, deleting=deleting)
             if result.succeeded and self._cache.filled:
                 revision = result.revision
             return result
@@ -392,3 +394,7 @@ class Writer:
 
 def _revision(entry: StoredEntry | None) -> int:
     return entry.revision if entry is not None else 0
+
+
+def _is_being_deleted(obj: Object) -> bool:
+    return (obj.get("metadata") or {}).get("deletionTimestamp") is not None

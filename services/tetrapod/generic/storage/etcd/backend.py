@@ -107,7 +107,9 @@ class EtcdBackend:
 
     # Writes
 
-    async def put_if(self, key: str, value: bytes, expected: int, *, lease: int = 0) -> WriteResult:
+    async def put_if(
+        self, key: str, value: bytes, expected: int, *, lease: int = 0, deleting: bool = False
+    ) -> WriteResult:
         here().event("TransformToStorage succeeded")
         put = pb.RequestOp(request_put=pb.PutRequest(key=key.encode(), value=value, lease=lease))
         return await self._write(key, expected, put)

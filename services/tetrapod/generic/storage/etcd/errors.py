@@ -8,7 +8,7 @@ from __future__ import annotations
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.rpc import Code, RpcError
 from tetrapod.generic.rpc.errors import rpc_text
-from tetrapod.generic.storage.backend import Compacted, FutureRevision, LeaseNotFound, RequestTooLarge
+from tetrapod.generic.storage.backend import Compacted, FutureRevision, LeaseNotFound, NoSpace, RequestTooLarge
 
 
 def translated(error: RpcError) -> Exception:
@@ -25,6 +25,8 @@ def translated(error: RpcError) -> Exception:
         return LeaseNotFound()
     if "request is too large" in details:
         return RequestTooLarge()
+    if "database space exceeded" in details:
+        return NoSpace(details)
     if "message larger than max" in details:
         return RequestTooLarge(rpc_text(error))
     return Unavailable(f"etcd: {error.code.name}: {details}")

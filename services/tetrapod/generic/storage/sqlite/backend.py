@@ -24,6 +24,7 @@ from tetrapod.generic.storage.sqlite import reading, snapshots
 from tetrapod.generic.storage.sqlite.housekeeping import Housekeeping
 from tetrapod.generic.storage.sqlite.lock import DatabaseLock
 from tetrapod.generic.storage.sqlite.schema import open_connection, prepare, tune
+from tetrapod.generic.storage.sqlite.space import Space, is_full
 from tetrapod.generic.storage.sqlite.transaction import Transaction
 from tetrapod.generic.storage.sqlite.watching import SqliteWatch, WatchHub
 from tetrapod.generic.storage.sqlite.writer import Writer
@@ -69,6 +70,7 @@ class SqliteBackend:
         self._path = None if str(path) == MEMORY else Path(path).absolute()
         self._lock = None if self._path is None else DatabaseLock(self._path)
         try:
+            self._space = Space(self._path) if self._path is not None and durable else None
             self._open()
         except sqlite3.Error as error:
             if self._lock is not None:
@@ -79,11 +81,36 @@ class SqliteBackend:
                 self._lock.release()
             raise
         self._observed = self._hub.revision
-        self._housekeeping = Housekeeping(self._writer, lambda: self._hub.revision, history_seconds)
+        self._housekeeping = Housekeeping(self._writer, lambda: self._hub.revision, history_seconds, space=self._space)
         self._started = False
         self._closed = False
 
     def _open(self) -> None:
+        """Open the connections. On a full disk the log and its index need space of the reserve for that."""
+        while True:
+            try:
+                self._open_connections()
+                break
+            except sqlite3.Error as error:
+                if self._space is None or not is_full(error) or not self._space.release():
+                    raise
+        self._for_writes, self._for_keys, self._for_ranges = (
+            self._connections[0],
+            self._connections[-1],
+            self._connections[len(self._connections) // 2],
+        )
+        self._reader = None if self._path is None else ThreadPoolExecutor(1, "tetrapod-sqlite-read")
+        self._hub = WatchHub(reading.last_revision(self._for_writes), self._read_history)
+        self._writer = Writer(
+            self._for_writes,
+            self._begin,
+            self._committed,
+            threaded=self._path is not None,
+            space=self._space,
+            filled=self._filled,
+        )
+
+    def _open_connections(self) -> None:
         name = MEMORY if self._path is None else str(self._path)
         self._connections = [open_connection(name)]
         try:
@@ -97,14 +124,6 @@ class SqliteBackend:
         except BaseException:
             self._close_connections()
             raise
-        self._for_writes, self._for_keys, self._for_ranges = (
-            self._connections[0],
-            self._connections[-1],
-            self._connections[len(self._connections) // 2],
-        )
-        self._reader = None if self._path is None else ThreadPoolExecutor(1, "tetrapod-sqlite-read")
-        self._hub = WatchHub(reading.last_revision(self._for_writes), self._read_history)
-        self._writer = Writer(self._for_writes, self._begin, self._committed, threaded=self._path is not None)
 
     # Reads
 
@@ -194,16 +213,20 @@ class SqliteBackend:
     # Writes
 
     @traced("sqlite put", lambda self, key, value, *_, **__: {"bytes": len(value)}, detailed=True)
-    async def put_if(self, key: str, value: bytes, expected: int, *, lease: int = 0) -> WriteResult:
+    async def put_if(
+        self, key: str, value: bytes, expected: int, *, lease: int = 0, deleting: bool = False
+    ) -> WriteResult:
         self._use()
         if len(key) + len(value) > LARGEST_REQUEST:
             raise RequestTooLarge
-        return await self._writer.submit(lambda transaction: transaction.put(key, value, expected, lease))
+        return await self._writer.submit(
+            lambda transaction: transaction.put(key, value, expected, lease), deleting=deleting
+        )
 
     @traced("sqlite delete", detailed=True)
     async def delete_if(self, key: str, expected: int) -> WriteResult:
         self._use()
-        return await self._writer.submit(lambda transaction: transaction.delete(key, expected))
+        return await self._writer.submit(lambda transaction: transaction.delete(key, expected), deleting=True)
 
     async def grant_lease(self, ttl: int) -> int:
         self._use()
@@ -253,6 +276,9 @@ class SqliteBackend:
     def _committed(self, transaction: Transaction) -> None:
         if transaction.events:
             self._hub.publish(transaction.events, transaction.revision)
+
+    def _filled(self) -> None:
+        self._housekeeping.reclaim()
 
     # Watches
 

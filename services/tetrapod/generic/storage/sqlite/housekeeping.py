@@ -13,11 +13,15 @@ from collections.abc import Callable, Coroutine
 
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.backend import Compacted, FutureRevision
+from tetrapod.generic.storage.sqlite.space import Space
 from tetrapod.generic.storage.sqlite.writer import Writer
 
 log = logging.getLogger(__name__)
 
 SWEEP = 500  # keys or revisions per transaction
+SWEEP_BYTES = 4 << 20  # of values per transaction
+SWEEP_WHEN_FULL, SWEEP_BYTES_WHEN_FULL = 50, 256 << 10  # the same while the disk is full
+RECLAIM_SECONDS = 1.0  # between two attempts to get space back
 
 
 class Housekeeping:
@@ -29,16 +33,25 @@ class Housekeeping:
         writer: the writer of the store.
         revision: returns the store's current revision.
         history: seconds.
+        space: the reserve of disk space; None without one.
         clock: returns the time with which the expiry of leases is compared; Unix time, because it is stored.
     """
 
     def __init__(
-        self, writer: Writer, revision: Callable[[], int], history: float, clock: Callable[[], float] = time.time
+        self,
+        writer: Writer,
+        revision: Callable[[], int],
+        history: float,
+        *,
+        space: Space | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self.clock = clock
         self._writer = writer
         self._revision = revision
         self._history = history
+        self._space = space
+        self._reclaiming = False
         self._next_sweep: asyncio.TimerHandle | None = None
         self._next_compaction: asyncio.TimerHandle | None = None
         self._task: set[asyncio.Task[None]] = set()
@@ -48,6 +61,8 @@ class Housekeeping:
         if next_expiry is not None:
             self.schedule_expiry(next_expiry)
         self._plan_compaction(self._revision())
+        if self._space is not None and self._space.full:
+            self.reclaim()
 
     def schedule_expiry(self, when: float) -> None:
         """Schedule a sweep for a lease that expires at the time `when` (of `clock`).
@@ -65,9 +80,9 @@ class Housekeeping:
         """Delete the keys of every expired lease, as ordinary deletions with events, and schedule the next sweep."""
         self._next_sweep = None
         now = self.clock()
-        while await self._writer.submit(lambda t: t.expire(now, SWEEP)):
+        while await self._writer.submit(lambda t: t.expire(now, self._sweep_size()[0]), deleting=True):
             pass
-        following = await self._writer.submit(lambda t: t.next_expiry())
+        following = await self._writer.submit(lambda t: t.next_expiry(), deleting=True)
         if following is not None:
             self.schedule_expiry(following)
 
@@ -78,8 +93,29 @@ class Housekeeping:
             Compacted: this or a later revision has been compacted before.
             FutureRevision: `revision` has not been reached.
         """
-        while await self._writer.submit(lambda t: t.compact(revision, SWEEP)):
+        while await self._writer.submit(lambda t: t.compact(revision, *self._sweep_size()), deleting=True):
             pass
+
+    def _sweep_size(self) -> tuple[int, int]:
+        if self._space is not None and self._space.full:
+            return SWEEP_WHEN_FULL, SWEEP_BYTES_WHEN_FULL
+        return SWEEP, SWEEP_BYTES
+
+    def reclaim(self) -> None:
+        """Begin to get space back, until the reserve is whole again: the whole history is compacted every second."""
+        if not self._reclaiming:
+            self._reclaiming = True
+            self._start(self._reclaim)
+
+    async def _reclaim(self) -> None:
+        space = self._space
+        try:
+            while space is not None and not await asyncio.to_thread(space.restore):
+                with contextlib.suppress(Compacted, FutureRevision, Unavailable):
+                    await self.compact(self._revision())
+                await asyncio.sleep(RECLAIM_SECONDS)
+        finally:
+            self._reclaiming = False
 
     def _plan_compaction(self, revision: int) -> None:
         self._next_compaction = asyncio.get_running_loop().call_later(

@@ -7,6 +7,7 @@ The kernel releases it when the process ends for any reason, so a lock cannot be
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -42,9 +43,10 @@ class DatabaseLock:
             holder = os.read(self._fd, 32).decode("ascii", "replace").strip()
             os.close(self._fd)
             raise DatabaseInUse(path, holder)
-        os.ftruncate(self._fd, 0)
-        os.lseek(self._fd, 0, os.SEEK_SET)
-        os.write(self._fd, f"{os.getpid()}\n".encode())
+        with contextlib.suppress(OSError):  # the disk is full; the number is only for the error text above
+            os.ftruncate(self._fd, 0)
+            os.lseek(self._fd, 0, os.SEEK_SET)
+            os.write(self._fd, f"{os.getpid()}\n".encode())
 
     def release(self) -> None:
         """Release the lock. Does nothing if it was released before."""

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from tetrapod.generic.storage.backend import CannotOpen
+from tetrapod.generic.storage.sqlite.space import is_full
 
 APPLICATION_ID = 0x54455452  # "TETR"
 SCHEMA_VERSION = 1
@@ -64,12 +65,15 @@ def is_new(connection: sqlite3.Connection, path: Path | None) -> bool:
 
     Raises:
         UnsupportedDatabase: the file is not a database, or one of another program or schema version.
+        sqlite3.Error: the disk is full.
     """
     try:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     except sqlite3.DatabaseError as error:
+        if is_full(error):
+            raise
         raise UnsupportedDatabase(f"{path} cannot be opened as a database: {error}") from error
     new = application == 0 and version == 0 and tables == 0
     if not new and application != APPLICATION_ID:

@@ -121,10 +121,14 @@ class Transaction:
             self.changed = True
         return False
 
-    def compact(self, target: int, step: int) -> bool:
-        """Discard the history before `target`, advancing by at most `step` revisions.
+    def compact(self, target: int, step: int, size: int) -> bool:
+        """Discard the history before `target`, advancing by a part of it. Return True if it must be called again.
 
-        Return True if it must be called again.
+        Args:
+            target: the first revision that is kept.
+            step: the maximum number of revisions by which to advance.
+            size: the maximum number of bytes of discarded values, unless the first one is larger. SQLite may write
+                every page that it frees.
 
         Raises:
             Compacted: `target` has been compacted.
@@ -135,7 +139,7 @@ class Transaction:
             raise Compacted(compacted)
         if target > self.revision:
             raise FutureRevision(f"revision {target} is in the future, the store is at {self.revision}")
-        until = min(target, compacted + step)
+        until = self._end_of_step(compacted, min(target, compacted + step), size)
         superseded = "SELECT previous FROM revisions WHERE revision > ? AND revision <= ? AND previous != 0"
         self._connection.execute(f"DELETE FROM revisions WHERE revision IN ({superseded})", (compacted, until))
         self._connection.execute(
@@ -144,6 +148,20 @@ class Transaction:
         self._connection.execute("UPDATE compaction SET revision = ?", (until,))
         self.changed = True
         return until < target
+
+    def _end_of_step(self, compacted: int, until: int, size: int) -> int:
+        """Return the revision up to which at most `size` bytes of values are superseded; at least one revision."""
+        rows = self._connection.execute(
+            "SELECT n.revision, length(p.value) FROM revisions n JOIN revisions p ON p.revision = n.previous "
+            "WHERE n.revision > ? AND n.revision <= ? ORDER BY n.revision",
+            (compacted, until),
+        )
+        total = 0
+        for revision, length in rows:
+            total += length or 0
+            if total > size:
+                return max(compacted + 1, int(revision) - 1)
+        return until
 
     def _current(self, key: str) -> tuple[int, int, int]:
         row = self._connection.execute("SELECT revision, created, lease FROM current WHERE key = ?", (key,)).fetchone()

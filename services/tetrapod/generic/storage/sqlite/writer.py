@@ -16,9 +16,11 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from tetrapod.generic.lifecycle import Unavailable
+from tetrapod.generic.storage.backend import NoSpace
+from tetrapod.generic.storage.sqlite.space import FULL_TEXT, Space, is_full
 from tetrapod.generic.storage.sqlite.transaction import Transaction
 from tetrapod.machinery.failure import Failure
 
@@ -28,6 +30,8 @@ T = TypeVar("T")
 Operation = Callable[[Transaction], Any]
 BATCH = 256
 """Maximum number of writes in one transaction."""
+BATCH_WHEN_FULL = 16
+"""The same while the disk is full, so that a transaction takes little of the reserve."""
 SLICE_SECONDS = 0.0005
 """Maximum time that the statements of a batch occupy the event loop in one step."""
 DISK_SHARE = 0.25
@@ -36,39 +40,59 @@ slice.
 """
 
 
+class _Write(NamedTuple):
+    """A write that a caller waits for.
+
+    Attributes:
+        operation: changes the tables.
+        future: that of the caller.
+        deleting: whether the write may use the reserve of disk space.
+    """
+
+    operation: Operation
+    future: asyncio.Future[Any]
+    deleting: bool
+
+
 class _Batch:
     """Writes that share a transaction.
 
-    - `futures` are those of the callers whose writes are in the batch.
+    - `writes` are those in the batch.
     - `done` holds each caller's future with its result, or with the error of its own operation.
     - `seconds` is the time that the operations have taken.
     """
 
-    __slots__ = ("done", "futures", "seconds", "transaction")
+    __slots__ = ("done", "seconds", "transaction", "writes")
 
     def __init__(self, transaction: Transaction) -> None:
         self.transaction = transaction
-        self.futures: list[asyncio.Future[Any]] = []
+        self.writes: list[_Write] = []
         self.done: list[tuple[asyncio.Future[Any], Any, Failure[Exception] | None]] = []
         self.seconds = 0.0
 
-    def run(self, operation: Operation, future: asyncio.Future[Any]) -> None:
+    def run(self, write: _Write, admits: Callable[[_Write], bool]) -> None:
         """Run one operation and record its result or error in `done`; skip it if its caller was cancelled.
 
-        `future` is that of the caller. It is not completed here, because the commit comes first.
+        The future of the caller is not completed here, because the commit comes first.
+
+        Args:
+            write: the operation.
+            admits: returns whether there is space for the write. The error of the others is `NoSpace`.
 
         Raises:
             sqlite3.Error: the database failed, which fails the whole batch.
         """
-        if future.cancelled():
+        if write.future.cancelled():
             return
-        self.futures.append(future)
+        self.writes.append(write)
         try:
-            self.done.append((future, operation(self.transaction), None))
+            if not admits(write):
+                raise NoSpace(FULL_TEXT)
+            self.done.append((write.future, write.operation(self.transaction), None))
         except sqlite3.Error:
             raise
         except Exception as error:
-            self.done.append((future, None, Failure(error)))
+            self.done.append((write.future, None, Failure(error)))
 
 
 class Writer:
@@ -79,6 +103,8 @@ class Writer:
         begin: creates the next transaction.
         committed: called with the transaction after each commit, before the callers of `submit` get their results.
         threaded: commit in a thread, for a database on disk.
+        space: the reserve of disk space; None without one.
+        filled: called when the disk is found full.
     """
 
     def __init__(
@@ -88,31 +114,42 @@ class Writer:
         committed: Callable[[Transaction], None],
         *,
         threaded: bool,
+        space: Space | None = None,
+        filled: Callable[[], None] = lambda: None,
     ) -> None:
         self._connection = connection
         self._begin = begin
         self._committed = committed
-        self._pending: deque[tuple[Operation, asyncio.Future[Any]]] = deque()
+        self._space = space
+        self._filled = filled
+        self._pending: deque[_Write] = deque()
         self._thread = ThreadPoolExecutor(1, "tetrapod-sqlite-commit") if threaded else None
         self._busy = False
+        self._log_moved = False  # by `_make_room_in_thread`, since the last commit
         self._disk = 0.0  # seconds that the last commit took
         self._closed = False
         self._idle = asyncio.Event()
         self._idle.set()
 
-    async def submit(self, operation: Callable[[Transaction], T]) -> T:
+    async def submit(self, operation: Callable[[Transaction], T], *, deleting: bool = False) -> T:
         """Run `operation` in a transaction shared with others, and return its result once the transaction is on disk.
 
-        An operation may raise an error only before it writes anything; the error is passed on to the caller.
+        An operation may raise an error only before it writes anything; the error is passed on to the caller. It is
+        called again if the transaction fails because the disk is full.
+
+        Args:
+            operation: changes the tables.
+            deleting: whether the write frees space, or belongs to a deletion, and may use the reserve.
 
         Raises:
+            NoSpace: the disk is full.
             Unavailable: the store is closed or could not write.
         """
         if self._closed:
             raise Unavailable("the store is closed")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self._pending.append((operation, future))
+        self._pending.append(_Write(operation, future, deleting))
         if self._thread is None:
             self._run_batch()
         elif not self._busy:
@@ -126,7 +163,9 @@ class Writer:
         try:
             batch.transaction.begin()
         except sqlite3.Error as error:
-            self._failed([], error)
+            if self._pending:
+                batch.writes.append(self._pending.popleft())
+            self._failed(batch, error)
         else:
             self._fill(batch)
 
@@ -138,21 +177,25 @@ class Writer:
         batch is more efficient. An error of SQLite fails all operations of the batch.
         """
         started = now = time.perf_counter()
+        most = BATCH_WHEN_FULL if self._space is not None and self._space.full else BATCH
         try:
-            while self._pending and len(batch.futures) < BATCH and now - started < SLICE_SECONDS:
-                batch.run(*self._pending.popleft())
+            while self._pending and len(batch.writes) < most and now - started < SLICE_SECONDS:
+                batch.run(self._pending.popleft(), self._admits)
                 now = time.perf_counter()
         except sqlite3.Error as error:
-            self._failed(batch.futures, error)
+            self._failed(batch, error)
             return
         batch.seconds += now - started
         loop = asyncio.get_running_loop()
         if self._thread is None or not batch.transaction.changed:
             self._finish_batch(batch, self._commit())
-        elif self._pending and len(batch.futures) < BATCH and batch.seconds < self._disk * DISK_SHARE:
+        elif self._pending and len(batch.writes) < most and batch.seconds < self._disk * DISK_SHARE:
             loop.call_soon(self._fill, batch)
         else:
             self._thread.submit(self._commit_in_thread, loop, batch)
+
+    def _admits(self, write: _Write) -> bool:
+        return write.deleting or self._space is None or self._space.admits(self._connection)
 
     def _commit(self) -> sqlite3.Error | None:
         try:
@@ -170,8 +213,9 @@ class Writer:
 
     def _finish_batch(self, batch: _Batch, failure: sqlite3.Error | None) -> None:
         if failure is not None:
-            self._failed(batch.futures, failure)
+            self._failed(batch, failure)
             return
+        self._log_moved = False
         self._committed(batch.transaction)
         self._deliver_results(deque(batch.done))
         self._next()
@@ -194,14 +238,48 @@ class Writer:
         if done:
             asyncio.get_running_loop().call_soon(self._deliver_results, done)
 
-    def _failed(self, futures: list[asyncio.Future[Any]], error: sqlite3.Error) -> None:
-        log.error("the embedded store could not write: %s", error)
+    def _failed(self, batch: _Batch, error: sqlite3.Error) -> None:
+        """Roll the batch back. If the disk is full and has a reserve, run the batch again, else fail its writes."""
         with contextlib.suppress(sqlite3.Error):
             self._connection.execute("ROLLBACK")
-        for future in futures:
-            if not future.done():
-                future.set_exception(Unavailable(f"the store could not write: {error}"))
+        if self._space is not None and self._thread is not None and is_full(error):
+            self._thread.submit(self._make_room_in_thread, asyncio.get_running_loop(), self._space, batch)
+            return
+        log.error("the embedded store could not write: %s", error)
+        self._fail(batch, Unavailable(f"the store could not write: {error}"))
+
+    def _fail(self, batch: _Batch, error: Unavailable) -> None:
+        for write in batch.writes:
+            if not write.future.done():
+                write.future.set_exception(type(error)(*error.args))
         self._next()
+
+    def _make_room_in_thread(self, loop: asyncio.AbstractEventLoop, space: Space, batch: _Batch) -> None:
+        """Move the log to the database, so that the next write overwrites it; then use the reserve if necessary."""
+        space.set_full()
+        if self._checkpoint() and not self._log_moved:
+            self._log_moved = more_space = True
+        else:
+            more_space = space.release()
+            self._checkpoint()
+        with contextlib.suppress(RuntimeError):  # the loop has been closed, so no caller waits any more
+            loop.call_soon_threadsafe(self._run_again, batch, more_space)
+
+    def _checkpoint(self) -> bool:
+        """Move the log to the database. Return whether all of it was moved."""
+        try:
+            _, pages, moved = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        except sqlite3.Error:
+            return False
+        return bool(pages == moved)
+
+    def _run_again(self, batch: _Batch, more_space: bool) -> None:
+        self._filled()
+        if more_space:
+            self._pending.extendleft(reversed(batch.writes))
+            self._next()
+        else:
+            self._fail(batch, NoSpace(FULL_TEXT))
 
     def _next(self) -> None:
         if self._thread is None:
