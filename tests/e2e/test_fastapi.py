@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import os
 import re
+import shutil
 import ssl
 import subprocess
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,12 +16,14 @@ import pytest
 
 from support.failing_starts import run_command
 from support.kubectl import Kubectl
-from support.server import SERVICES, Server, end, free_port, running, wait_ready
+from support.pages import ROOT, commands
+from support.reader import Reader
+from support.server import Server, end, free_port, running
 from support.waiting import until
 from tetrapod.generic.certificates import Pki
-from tetrapod.generic.certificates.authority import Authority
 
-EXAMPLE = Path(__file__).parents[2] / "deploy/examples/fastapi"
+EXAMPLE = ROOT / "deploy/examples/fastapi"
+PAGE = ROOT / "docs/how-to/fastapi.md"
 
 
 @pytest.fixture(scope="module")
@@ -38,38 +38,16 @@ def kubectl(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Kubectl
 
 
 @contextmanager
-def program(directory: Path, arguments: Sequence[str], **variables: str) -> Iterator[subprocess.Popen[bytes]]:
-    environment = {**os.environ, "PYTHONPATH": f"{SERVICES}:{EXAMPLE}", **variables}
-    with (directory / "log").open("wb") as out:
-        process = subprocess.Popen([sys.executable, *arguments], stdout=out, stderr=out, env=environment)
-    try:
-        yield process
-    finally:
-        end(process)
-
-
-def register(kubectl: Kubectl, group: str, port: int, ca: bytes) -> None:
-    name = group.partition(".")[0]
-    service = {"type": "ExternalName", "externalName": "localhost", "ports": [{"port": port}]}
-    spec = {
-        "group": group,
-        "version": "v1",
-        "groupPriorityMinimum": 1000,
-        "versionPriority": 15,
-        "service": {"namespace": "default", "name": name, "port": port},
-        "caBundle": base64.b64encode(ca).decode(),
-    }
-    items = [
-        {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "default"}, "spec": service},
-        {
-            "apiVersion": "apiregistration.k8s.io/v1",
-            "kind": "APIService",
-            "metadata": {"name": f"v1.{group}"},
-            "spec": spec,
-        },
-    ]
-    kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    kubectl("wait", "--for=condition=Available", f"apiservice/v1.{group}", "--timeout=60s")
+def section(server: Server, directory: Path, heading: str, ports: Mapping[int, int]) -> Iterator[None]:
+    """Execute the commands of a section of the page, with free ports in place of its own."""
+    shutil.copytree(EXAMPLE, directory, dirs_exist_ok=True)
+    text = "".join(commands(PAGE, heading))
+    for port, free in ports.items():
+        text = text.replace(str(port), str(free))
+    reader = Reader(directory, server.kubeconfig)
+    with reader.executing(text):
+        assert "created" in reader.log.read_text()
+        yield
 
 
 def check(server: Server, port: int, group_version: str, ca: Path) -> dict[str, str]:
@@ -87,12 +65,10 @@ def check(server: Server, port: int, group_version: str, ca: Path) -> dict[str, 
 @pytest.fixture(scope="module")
 def mounted(server: Server, kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
     directory, port = tmp_path_factory.mktemp("mounted"), free_port()
-    arguments = [str(EXAMPLE / "mounted.py"), str(server.kubeconfig), str(directory / "data"), str(port)]
-    with program(directory, arguments) as process:
-        wait_ready(f"https://127.0.0.1:{port}", process, directory / "log")
-        ca = directory / "data/pki/ca.crt"
-        register(kubectl, "shop.example.com", port, ca.read_bytes())
-        yield port, ca
+    with section(server, directory, "## Mount the library", {7443: port}):
+        assert (directory / "log").read_text().endswith('{"open":true}')
+        kubectl("delete", "order", "first")
+        yield port, directory / "shop-data/pki/ca.crt"
 
 
 ORDER = {"apiVersion": "shop.example.com/v1", "kind": "Order", "metadata": {"name": "a"}, "spec": {"customer": "Ann"}}
@@ -139,27 +115,9 @@ def test_the_mounted_api_meets_the_requirements(mounted: tuple[int, Path], serve
 @pytest.fixture(scope="module")
 def plain(server: Server, kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
     directory, port = tmp_path_factory.mktemp("plain"), free_port()
-    authority = Authority.create("todo-ca")
-    certificate, key = authority.issue_server("todo", ["localhost", "todo.default.svc"])
-    (directory / "tls.crt").write_bytes(certificate)
-    (directory / "tls.key").write_bytes(key)
-    (directory / "ca.crt").write_bytes(authority.certificate_pem)
-    config = kubectl.json("get", "configmap", "-n", "kube-system", "extension-apiserver-authentication")
-    (directory / "front-proxy-ca.crt").write_text(config["data"]["requestheader-client-ca-file"])
-    kubectl("create", "serviceaccount", "todo")
-    kubectl(
-        "create", "clusterrolebinding", "todo", "--clusterrole=system:auth-delegator", "--serviceaccount=default:todo"
-    )
-    arguments = ["-m", "uvicorn", "plain:app", f"--port={port}", f"--ssl-certfile={directory}/tls.crt"]
-    arguments += [f"--ssl-keyfile={directory}/tls.key", f"--ssl-ca-certs={directory}/front-proxy-ca.crt"]
-    variables = {
-        "KUBERNETES_URL": server.url,
-        "KUBERNETES_CA": str(server.ca),
-        "KUBERNETES_TOKEN": kubectl("create", "token", "todo").strip(),
-    }
-    with program(directory, [*arguments, "--ssl-cert-reqs=2"], **variables):
-        register(kubectl, "todo.example.com", port, authority.certificate_pem)
-        yield port, directory / "ca.crt"
+    with section(server, directory, "## Write a server in plain FastAPI", {7444: port}):
+        kubectl("delete", "todo", "first")
+        yield port, directory / "tls.crt"
 
 
 TODO = {"apiVersion": "todo.example.com/v1", "kind": "Todo", "metadata": {"name": "a"}, "spec": {"task": "Write"}}

@@ -6,56 +6,16 @@ Ports are free ones. Commands for machines that the test does not have are left 
 from __future__ import annotations
 
 import json
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from support.etcd import running_etcd
-from support.kubectl import executable
-from support.pages import ROOT, block, execute
-from support.server import SERVICES, running
+from support.pages import ROOT, block, blocks
+from support.reader import Reader, with_free_ports
+from support.server import running
 
 GUIDES = ROOT / "docs/how-to"
-
-
-@dataclass(frozen=True)
-class Reader:
-    """A user who executes commands of a page in a directory, with the programs of this checkout.
-
-    Attributes:
-        directory: the working directory. The data of the server is below `data`.
-    """
-
-    directory: Path
-
-    def __post_init__(self) -> None:
-        programs = self.directory / "programs"
-        programs.mkdir(exist_ok=True)
-        tetrapod = programs / "tetrapod"
-        tetrapod.write_text(f'#!/bin/sh\nexec {sys.executable} -m tetrapod.cli.main "$@"\n')
-        tetrapod.chmod(0o755)
-
-    def run(self, commands: str) -> str:
-        """Run commands of a page, all of which must succeed, and return their output."""
-        path = (str(self.directory / "programs"), str(Path(executable()).parent), os.environ["PATH"])
-        environment = {
-            **os.environ,
-            "HOME": str(self.directory),
-            "KUBECONFIG": str(self.directory / "data/kubeconfig"),
-            "PATH": ":".join(path),
-            "PYTHONPATH": str(SERVICES),
-        }
-        return execute(commands, self.directory, environment, timeout=120, shell=("bash", "-euo", "pipefail", "-c"))
-
-    @contextmanager
-    def up(self, *flags: str) -> Iterator[None]:
-        with running(self.directory / "data", *flags):
-            yield
 
 
 @pytest.fixture
@@ -112,3 +72,33 @@ def test_backup_restore_and_migration(reader: Reader, tmp_path_factory: pytest.T
         with running(reader.directory / directory):
             kubeconfig = f"--kubeconfig={reader.directory}/{directory}/kubeconfig"
             assert reader.run(f"kubectl {kubeconfig} get configmap kept -o jsonpath={{.data.a}}") == "b"
+
+
+def commands_of_four_services(page: Path) -> str:
+    """Return the commands of a page, without those that start etcd and that stop all at the end."""
+    texts = [each.text for each in blocks(page) if not each.language]
+    return "".join(text for text in texts if not text.startswith(("etcd ", "kill ")))
+
+
+def test_four_services_by_hand_and_a_further_replica(reader: Reader, tmp_path_factory: pytest.TempPathFactory) -> None:
+    commands = with_free_ports(commands_of_four_services(GUIDES / "services.md"))
+    with running_etcd(tmp_path_factory.mktemp("etcd")) as etcd:
+        script = commands.replace("http://127.0.0.1:2379", etcd.url)
+        with reader.executing(script):
+            output = reader.log.read_text()
+    assert all(f"[+]service/{service} ok" in output for service in ("auth", "core", "extensions"))
+    assert 'tetrapod_service_replicas{ready="true",service="core"} 2' in output
+
+
+def test_four_services_over_unix_sockets(reader: Reader, tmp_path_factory: pytest.TempPathFactory) -> None:
+    services, sockets = GUIDES / "services.md", GUIDES / "unix-sockets.md"
+    commands = with_free_ports(
+        block(services, "tetrapod certs") + commands_of_four_services(sockets) + block(services, "export KUBECONFIG")
+    )
+    with running_etcd(tmp_path_factory.mktemp("etcd")) as etcd:
+        script = commands.replace("http://127.0.0.1:2379", etcd.url)
+        with reader.executing(script):
+            names = sorted(path.name for path in (reader.directory / "sockets").iterdir())
+            output = reader.log.read_text()
+    assert names == ["aggregator.sock", "auth.sock", "core.sock", "extensions.sock"]
+    assert all(f"[+]service/{service} ok" in output for service in ("auth", "core", "extensions"))

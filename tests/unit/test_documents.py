@@ -101,6 +101,11 @@ def test_the_index_of_docs_links_every_page() -> None:
     assert not {path for path in (ROOT / "docs").rglob("*.md") if path != index} - linked
 
 
+def test_the_navigation_of_the_site_has_every_page() -> None:
+    named = set(re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
+    assert {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")} - named == set()
+
+
 def test_broken_links_are_detected(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(

@@ -41,6 +41,13 @@ def application(server: AggregatedServer) -> FastAPI:
 if __name__ == "__main__":
     kubeconfig, data_dir, port = sys.argv[1:]
     hosts = ("localhost", "shop.default.svc")
-    settings = Settings(Cluster.from_kubeconfig(kubeconfig), Path(data_dir), "127.0.0.1", int(port), hosts, "shop")
+    settings = Settings(
+        Cluster.from_kubeconfig(kubeconfig),
+        data_dir=Path(data_dir),
+        bind_address="127.0.0.1",
+        port=int(port),
+        hosts=hosts,
+        name="shop",
+    )
     server = AggregatedServer([ORDER], settings)
     asyncio.run(serve_asgi(application(server), server))

@@ -87,7 +87,7 @@ class AggregatorService:
     ) -> None:
         self.server = server
         self.records = Records()
-        self.pool = BackendPool(dialer=config.dialer)
+        self.pool = BackendPool(dialer=config.dialer, http2_only=True)
         self._peer_pool = BackendPool(dialer=config.peer_dialer)
         self._local = local or server.director
         self._sources = sources or (server.source,)

@@ -20,11 +20,12 @@ from tetrapod.cli.store_options import run_to_completion, store_options
 )
 @store_options
 def backup(store: Store, out: Path | None, without_keys: bool, verify: Path | None) -> None:
-    """Write all objects of a store, at one revision, to a file. The server may continue to run.
+    """Write all objects of a store to a file.
 
-    A backup of a data directory includes its certificates and the key of service accounts, unless --without-keys is
-    given; a backup of an etcd does not. Encrypted values stay encrypted, unless --encryption-provider-config tells how
-    to decrypt them. Everyone with the backup can then read them.
+    They are of one revision. The server may continue to run. A backup of a data directory includes its certificates and
+    the key of service accounts, unless --without-keys is given; a backup of an etcd does not. Encrypted values stay
+    encrypted, unless --encryption-provider-config tells how to decrypt them. Everyone with the backup can then read
+    them.
     """
     from tetrapod.generic.storage.backup import archive
 

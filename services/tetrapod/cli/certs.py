@@ -80,7 +80,9 @@ def certs(  # noqa: PLR0913 - one for each option
     secret_label: tuple[str, ...],
     service_account: Path,
 ) -> None:
-    """Create the certificates of the four services, in a directory each, and an admin kubeconfig.
+    """Create the certificates of the four services.
+
+    Each service gets a directory, and so does an administrator with a kubeconfig.
 
     Valid files are kept.
     """

@@ -46,10 +46,11 @@ def check_apiserver(
     service: str | None,
     output: str,
 ) -> None:
-    """Check the aggregated API server at URL (https://HOST:PORT).
+    """Check an aggregated API server.
 
-    Prints each requirement that the server fails, with its reason, and exits with 1 if there are any. Requests are sent
-    with the credentials of the front proxy that the server trusts, as the aggregator sends them.
+    URL is its address (https://HOST:PORT), and GROUP/VERSION what it serves. Prints each requirement that the server
+    fails, with its reason, and exits with 1 if there are any. Requests are sent with the credentials of the front proxy
+    that the server trusts, as the aggregator sends them.
     """
     import json  # imported here, because other commands do not need these modules
     from dataclasses import asdict

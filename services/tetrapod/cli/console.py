@@ -32,11 +32,11 @@ _INSTALL = "the console needs more packages: pip install 'tetrapod-apiserver[con
 def console(
     kubeconfig: str, context: str, port: int, interval: float, metrics: tuple[str, ...], open_browser: bool
 ) -> None:
-    """Serve a web page about the API server of a kubeconfig, on 127.0.0.1 only.
+    """Serve a web page about a running server.
 
-    It shows the path of a chosen request, request rates and latencies by priority level and flow schema, watches and
-    watch caches, leases, APIServices and custom resource definitions. It reads with the credentials of the kubeconfig
-    and writes nothing.
+    The server is that of the kubeconfig. The page is served on 127.0.0.1 only. It shows the path of a chosen request,
+    request rates and latencies by priority level and flow schema, watches and watch caches, leases, APIServices and
+    custom resource definitions. It reads with the credentials of the kubeconfig and writes nothing.
     """
     try:
         from tetrapod.console.server import listen, serve

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     help="A column, such as Size=.spec.size:integer. May be repeated.",
 )
 def crd(models: tuple[str, ...], **options: Any) -> None:
-    """Print the CustomResourceDefinition of pydantic models, one for each version.
+    """Print the CRD of pydantic models.
 
-    NAME is a model, with the version v1 unless VERSION is given, or a `tetrapod.crds.CustomResource`. Modules are found
-    in the current directory too.
+    Each version has a model. NAME is a model, with the version v1 unless VERSION is given, or a
+    `tetrapod.crds.CustomResource`. Modules are found in the current directory too.
     """
     import yaml
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from tetrapod.apps.options.flag import Flag, Kind, declared_flags
+from tetrapod.apps.options.flag import Flag, Kind, declared_flags, format_value
 from tetrapod.apps.options.options import Options
 from tetrapod.cli.parameter_types import IP, Duration
 from tetrapod.cli.upstream_flags import ACCEPTED, SWITCHES, rejection
@@ -111,19 +111,22 @@ def _name(parameter: str) -> str:
 
 
 def _option(flag: Flag, default: Any) -> click.Option:
+    """Return the option of a flag. `--help` shows the default as it would be given, except lists, which get spaces."""
     names = [f"--{flag.name}"] if len(flag.name) > 1 else [f"-{flag.name}", f"--{flag.name}"]
     if flag.kind in (Kind.LIST, Kind.SETTINGS, Kind.REPEATED):
-        return click.Option(names, multiple=True, help=flag.help, show_default=",".join(default) or False)
+        return click.Option(names, multiple=True, default=default, help=flag.help, show_default=bool(default))
+    shown = default not in ("", 0) or flag.kind is Kind.SWITCH
+    default = format_value(flag, default) if flag.kind in (Kind.SWITCH, Kind.DURATION, Kind.NUMBER) else default
     if flag.kind is Kind.SWITCH:
         return click.Option(
-            names, type=bool, is_flag=False, flag_value="true", default=default, help=flag.help, show_default=True
+            names, type=bool, is_flag=False, flag_value="true", default=default, help=flag.help, show_default=shown
         )
     kind = _TYPES[flag.kind]
     if flag.choices:
         kind = click.Choice(flag.choices)
     elif flag.minimum is not None:
         kind = click.IntRange(min=flag.minimum)
-    return click.Option(names, type=kind, default=default, help=flag.help, show_default=default not in ("", 0))
+    return click.Option(names, type=kind, default=default, help=flag.help, show_default=shown)
 
 
 def split_ignored(args: Sequence[str], own: Collection[str] = ()) -> tuple[list[str], list[str]]:

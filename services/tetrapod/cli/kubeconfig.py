@@ -27,7 +27,10 @@ import click
     help="A group of the user. May be repeated.",
 )
 def kubeconfig(data_dir: Path, server: str, user: str, group: tuple[str, ...]) -> None:
-    """Print a kubeconfig with a new client certificate for a user and groups."""
+    """Print a kubeconfig with a new client certificate.
+
+    The certificate names a user and groups. The CA of --data-dir signs it.
+    """
     import json
 
     from tetrapod.generic.certificates.authority import Authority

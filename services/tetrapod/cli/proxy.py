@@ -27,9 +27,10 @@ class _ProxyCommand(FlagCommand):
 
 @click.command("proxy", cls=_ProxyCommand)
 def proxy(**values: Any) -> None:
-    """Run a kube-proxy in iptables mode on a node: it turns Services and EndpointSlices into rules of iptables.
+    """Run a kube-proxy in iptables mode on a node.
 
-    The flags are those of kube-proxy. It needs root, and the programs of iptables.
+    It turns Services and EndpointSlices into rules of iptables. The flags are those of kube-proxy. It needs root, and
+    the programs of iptables.
     """
     context = click.get_current_context()
     given = {

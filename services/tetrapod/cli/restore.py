@@ -16,7 +16,9 @@ from tetrapod.cli.store_options import run_to_completion, store_options
 @click.option("--without-keys", is_flag=True, help="Exclude the certificates and keys of the backup.")
 @store_options
 def restore(store: Store, file: Path, without_keys: bool) -> None:
-    """Write a backup into an empty store: a new data directory, or an etcd without objects. No server may run on it.
+    """Write a backup into an empty store.
+
+    The store is a new data directory, or an etcd without objects. No server may run on it.
 
     With --encryption-provider-config all objects are encrypted as the server will do it. Values that are encrypted in
     the backup are decrypted with the same configuration.

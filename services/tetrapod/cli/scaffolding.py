@@ -65,10 +65,10 @@ def init(
     port: int,
     directory: Path | None,
 ) -> None:
-    """Create a project for an aggregated API server with one kind.
+    """Create a project for an aggregated API server.
 
-    NAME is the name of the project, its Service and its namespace. The README in the project explains how to build,
-    run, test and deploy it.
+    It has one kind. NAME is the name of the project, its Service and its namespace. The README in the project explains
+    how to build, run, test and deploy it.
     """
     from tetrapod.scaffold.generate import init as generate
 
@@ -80,7 +80,7 @@ def init(
 
 @click.group()
 def create() -> None:
-    """Create parts of a project, and definitions of custom resources."""
+    """Add kinds to a project, or generate a CRD."""
 
 
 @create.command()
@@ -89,9 +89,10 @@ def create() -> None:
 @_of_a_kind
 @click.option("--directory", type=click.Path(path_type=Path), default=Path(), help="The directory of the project.")
 def api(group: str, version: str, kind: str, plural: str, cluster_scoped: bool, directory: Path) -> None:
-    """Add a kind to a project of `tetrapod init`, or a further version to one of its kinds.
+    """Add a kind, or a version of a kind, to a project.
 
-    A further version begins as a copy of the storage version, with a conversion and its tests.
+    The project is one of `tetrapod init`. A further version begins as a copy of the storage version, with a conversion
+    and its tests.
     """
     from tetrapod.scaffold.generate import create_api
     from tetrapod.scaffold.project import Project

@@ -13,10 +13,10 @@ from tetrapod.cli.prepare import prepare
 
 @click.group()
 def serve() -> None:
-    """Run one service on its own, over etcd: aggregator, core, extensions or auth."""
+    """Run one of the four services, over etcd."""
 
 
-def _serve_command(name: str) -> ProgramCommand:
+def _serve_command(name: str, serves: str) -> ProgramCommand:
     @program_command(name, name=name)
     def command(options: Options) -> None:
         prepare(options)
@@ -25,9 +25,14 @@ def _serve_command(name: str) -> ProgramCommand:
 
         sys.exit(run_program(options, separate_service(name)))
 
-    command.help = f"Run {name} on its own."
+    command.help = f"Run {name}, which serves {serves}."
     return command
 
 
-for _name in ("aggregator", "core", "extensions", "auth"):
-    serve.add_command(_serve_command(_name))
+for _name, _serves in (
+    ("aggregator", "all clients"),
+    ("core", "all other built-in groups"),
+    ("extensions", "CRDs and custom resources"),
+    ("auth", "tokens, RBAC, and reviews of both"),
+):
+    serve.add_command(_serve_command(_name, _serves))

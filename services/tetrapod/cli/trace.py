@@ -51,10 +51,10 @@ def trace(  # noqa: PLR0913 - click passes each option
     output: str,
     html_file: Path | None,
 ) -> None:
-    """Send the request METHOD PATH and print its trace: each filter, admission plugin and storage call, with times.
+    """Send a request and print its path through the server.
 
-    The request has its effects, unless PATH contains ?dryRun=All. A watch, exec or followed log is traced until it has
-    begun.
+    The trace has each filter, admission plugin and storage call, with times. The request METHOD PATH has its effects,
+    unless PATH contains ?dryRun=All. A watch, exec or followed log is traced until it has begun.
     """
     import orjson
 

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 @program_command("up", name="up")
 def up(options: Options) -> None:
-    """Run all four services in one process, over SQLite or etcd, with certificates of its own."""
+    """Run all four services in one process.
+
+    It stores objects in SQLite or etcd, and creates its own certificates.
+    """
     prepare(options)
     from tetrapod.apps.embedded import Embedded
     from tetrapod.apps.workers.program import run_program

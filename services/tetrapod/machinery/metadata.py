@@ -191,14 +191,15 @@ def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> li
         annotations: the annotations; None counts as none.
         path: the path of the annotations, for the errors.
     """
-    errors: list[FieldError] = []
-    size = 0
-    for key, value in (annotations or {}).items():
-        size += len(key.encode("utf-8", "surrogatepass")) + len(value.encode("utf-8", "surrogatepass"))
-        errors += [field.invalid(path, key, text) for text in is_qualified_name(key.lower())]
-    if size > ANNOTATIONS_SIZE_LIMIT:
+    errors = [field.invalid(path, key, text) for key in annotations or () for text in is_qualified_name(key.lower())]
+    if annotations_size(annotations or {}) > ANNOTATIONS_SIZE_LIMIT:
         errors.append(field.too_long(path, ANNOTATIONS_SIZE_LIMIT))
     return errors
+
+
+def annotations_size(annotations: Mapping[str, str]) -> int:
+    """Return the size of annotations in bytes: of all keys and values."""
+    return sum(len(text.encode("utf-8", "surrogatepass")) for item in annotations.items() for text in item)
 
 
 def validate_owner_references(owners: list[Object], path: str) -> list[FieldError]:

@@ -11,9 +11,11 @@ import orjson
 import pytest
 
 from integration.aggregator.conftest import External, World
+from support.http2_go_server import ONLY_HTTP2, go_server
 from support.openapi import document_of
 from tetrapod.aggregator.apiservice import APISERVICES
 from tetrapod.aggregator.service_informers import ENDPOINT_SLICES, SERVICES
+from tetrapod.generic.certificates import Pki
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import ServingTLS
@@ -93,6 +95,18 @@ async def test_a_local_group_that_has_lost_its_api_services_is_served_but_not_li
 
 async def _is(world: World, name: str, reason: str) -> bool:
     return await world.reason(name) == reason
+
+
+async def test_a_server_that_speaks_no_http_1_is_reached_over_http_2(world: World, pki: Pki) -> None:
+    with go_server(pki, ONLY_HTTP2) as port:
+        await world.client.create(SERVICES, "default", service())
+        await world.client.create(APISERVICES, "", api_service(port))
+        await world.until(lambda: _is(world, NAME, "Passed"))
+        status, headers, body = await world.service.pool.fetch(
+            "PUT", f"http://127.0.0.1:{world.front.port}/apis/{External.GROUP}/v1/flunders/a", b"{}"
+        )
+        received = dict(headers)
+    assert (status, body, received[b"x-version"], received[b"x-user"]) == (200, b"{}", b"HTTP/2.0", b"alice")
 
 
 async def test_requests_reach_the_external_server_with_the_identity_of_their_user(

@@ -1,44 +1,40 @@
-"""HTTP/2 to a server in Go, as aggregated API servers are."""
+"""HTTP/2 to a server in Go, as aggregated API servers are, and to servers that speak nothing else."""
 
 from __future__ import annotations
 
 import asyncio
-import subprocess
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
 
-from support.goprogram import build_go_program
+from support.http2_go_server import ONLY_HTTP2, go_server
+from support.server import free_port
+from support.waiting import eventually
 from tetrapod.generic.certificates import Pki
 from tetrapod.generic.http.request import BodyReader
-from tetrapod.generic.proxy import BackendPool, ClientTLS, Endpoint
+from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS, Endpoint
 
-Start = Callable[[], Endpoint]
-
-
-@pytest.fixture(scope="session")
-def program() -> Path:
-    return build_go_program(Path(__file__).parent / "http2server", "http2server")
+Start = Callable[..., Endpoint]
 
 
 @pytest.fixture
-def start(program: Path, pki: Pki) -> Iterator[Start]:
-    processes: list[subprocess.Popen[bytes]] = []
+def start(pki: Pki) -> Iterator[Start]:
+    with ExitStack() as running:
 
-    def run() -> Endpoint:
-        process = subprocess.Popen([program, *map(str, pki.serving)], stdout=subprocess.PIPE)
-        processes.append(process)
-        assert process.stdout is not None
-        port = int(process.stdout.readline())
-        return Endpoint("127.0.0.1", port, ClientTLS(ca_data=pki.ca.read_text(), server_name="localhost"))
+        def run(*arguments: str) -> Endpoint:
+            port = running.enter_context(go_server(pki, *arguments))
+            return Endpoint("127.0.0.1", port, ClientTLS(ca_data=pki.ca.read_text(), server_name="localhost"))
 
-    yield run
-    for process in processes:
-        process.kill()
-        process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+        yield run
+
+
+@pytest.fixture
+async def tolerant() -> AsyncIterator[BackendPool]:
+    """A pool that supports servers without HTTP/1.1."""
+    pool = BackendPool(http2_only=True)
+    yield pool
+    await pool.close()
 
 
 class Pieces:
@@ -87,3 +83,63 @@ async def test_large_bodies_in_both_directions(start: Start, pool: BackendPool) 
         echoed = await pool.exchange(endpoint, "POST", "/", [], body, length=length, shared=True)
         assert len(await echoed.read()) == 5_000_000
         assert echoed.trailers == [(b"x-sum", b"5000000")]
+
+
+async def test_a_server_without_http_1_gets_all_requests_over_http_2(start: Start, tolerant: BackendPool) -> None:
+    endpoint = start(ONLY_HTTP2)
+    for shared in (False, False, True):
+        exchange = await tolerant.exchange(endpoint, "POST", "/", [], b"body", shared=shared)
+        assert await exchange.read() == b"body"
+        assert dict(exchange.headers)[b"x-version"] == b"HTTP/2.0"
+    body: BodyReader = Pieces(100)  # type: ignore[assignment]
+    echoed = await tolerant.exchange(endpoint, "PUT", "/", [], body)
+    assert len(await echoed.read()) == 5_000_000
+    large = await tolerant.exchange(endpoint, "GET", "/large", [])
+    assert len(await large.read()) == 8 << 20
+    assert tolerant.open_connections == 1
+
+
+async def test_concurrent_first_requests_to_a_server_without_http_1_share_its_connection(
+    start: Start, tolerant: BackendPool
+) -> None:
+    endpoint = start(ONLY_HTTP2)
+    exchanges = await asyncio.gather(*(tolerant.exchange(endpoint, "GET", "/", []) for _ in range(20)))
+    assert {dict(exchange.headers)[b"x-version"] for exchange in exchanges} == {b"HTTP/2.0"}
+    assert tolerant.open_connections == 1
+
+
+async def test_an_upgrade_fails_at_a_server_without_http_1(start: Start, tolerant: BackendPool) -> None:
+    endpoint = start(ONLY_HTTP2)
+    with pytest.raises(BackendError, match=r"EOF|reset by peer|[Bb]roken pipe"):
+        await tolerant.exchange(endpoint, "GET", "/", [], upgrade=b"websocket")
+
+
+async def test_a_server_that_refuses_http_1_by_an_alert_is_spoken_to_in_http_2(
+    pki: Pki, pool: BackendPool, tolerant: BackendPool
+) -> None:
+    certificate, key = pki.serving
+    port = free_port()
+    endpoint = Endpoint("127.0.0.1", port, ClientTLS(ca_data=pki.ca.read_text(), server_name="localhost"))
+
+    async def refused() -> bool:
+        try:
+            await pool.exchange(endpoint, "GET", "/", [])
+        except BackendError as error:
+            return str(error) == "remote error: tls: no application protocol"
+        return False
+
+    server = await asyncio.create_subprocess_exec(
+        *("openssl", "s_server", "-quiet", "-accept", str(port), "-cert", certificate, "-key", key, "-alpn", "h2"),
+        stdin=asyncio.subprocess.PIPE,  # at its end the server stops
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        await eventually(refused)
+        request = asyncio.create_task(tolerant.exchange(endpoint, "GET", "/", []))
+        assert server.stdout is not None
+        assert await server.stdout.readline() == b"PRI * HTTP/2.0\r\n"
+        request.cancel()
+    finally:
+        server.kill()
+        await server.wait()

@@ -41,7 +41,9 @@ def schedule_error(schedule: str) -> str:
 
 def _parse(text: str) -> None:
     if text.startswith(("TZ=", "CRON_TZ=")):
-        zone, _, text = text.partition(" ")
+        zone, space, text = text.partition(" ")
+        if not space:  # upstream's parser panics
+            raise ValueError("invalid schedule format: runtime error: slice bounds out of range [:-1]")
         name = zone.partition("=")[2]
         if error := zone_error(name):
             raise ValueError(f"provided bad location {name}: {error}")

@@ -32,7 +32,8 @@ _ALGORITHMS: Final = {
     _ED25519: ("Ed25519", ""),
 }
 _PSS_HASHES: Final = ("sha256", "sha384", "sha512")
-_CURVES: Final = ("secp224r1", "secp256r1", "secp384r1", "secp521r1")
+GO_CURVES: Final = frozenset({"secp224r1", "secp256r1", "secp384r1", "secp521r1"})
+"""The elliptic curves that Go knows."""
 _SHORTEST_RSA: Final = 1024
 _UNIMPLEMENTED: Final = "x509: cannot verify signature: algorithm unimplemented"
 
@@ -47,7 +48,7 @@ def signature_error(request: CertificateSigningRequest) -> str:
         key = request.public_key()
     except (ValueError, UnsupportedAlgorithm):
         return _UNIMPLEMENTED
-    if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name not in _CURVES:
+    if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name not in GO_CURVES:
         return "x509: unsupported elliptic curve"
     oid = request.signature_algorithm_oid.dotted_string
     expected, hash_name = ("RSA", _pss_hash(request)) if oid == _PSS else _ALGORITHMS.get(oid, ("", ""))

@@ -17,11 +17,14 @@ from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import ALL_METADATA, StatusStrategy
+from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
 from tetrapod.machinery.timed_cells import since
 from tetrapod.machinery.timestamps import now_rfc3339
+
+_MOST_CONDITIONS: Final = 8
 
 
 def definition() -> ResourceDefinition:
@@ -92,8 +95,12 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the status conditions of a DeviceTaintRule (`conditions`). The stored object is not used."""
-    return conditions((new.get("status") or {}).get("conditions") or [], "status.conditions")
+    """Validate the status conditions of a DeviceTaintRule, and their number. The stored object is not used."""
+    listed = (new.get("status") or {}).get("conditions") or []
+    errors = conditions(listed, "status.conditions")
+    if len(listed) > _MOST_CONDITIONS:
+        errors.append(field.too_many("status.conditions", len(listed), _MOST_CONDITIONS))
+    return errors
 
 
 def _row(obj: Object) -> list[Any]:

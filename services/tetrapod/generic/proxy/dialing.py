@@ -33,7 +33,13 @@ _NOT_TLS: Final = frozenset(
 )
 _UNKNOWN_AUTHORITY: Final = "x509: certificate signed by unknown authority"
 
+_NO_PROTOCOL: Final = "alert no application protocol"
+
 Connection = BackendConnection | Http2Connection
+
+
+class Http1Refused(BackendError):
+    """The server refused the handshake, because it speaks none of the offered versions of HTTP (ALPN)."""
 
 
 class _Negotiated(asyncio.Protocol):
@@ -82,7 +88,8 @@ async def dial(
         dialer: connects by way of a proxy; None to connect directly. A Unix socket is always connected directly.
 
     Raises:
-        BackendError: the connection failed; the text is Go's. Its `no_response` is set.
+        BackendError: the connection failed; the text is Go's. Its `no_response` is set. `Http1Refused` if HTTP/1.1 was
+            offered only, and the server does not speak it.
     """
     tls = endpoint.tls
     try:
@@ -106,7 +113,15 @@ async def dial(
     except DialError as error:
         raise BackendError(str(error), no_response=True) from error
     except (OSError, ValueError) as error:
-        raise BackendError(await dial_error_text(endpoint, error, dialer), no_response=True) from error
+        refused = isinstance(error, ssl.SSLError) and _NO_PROTOCOL in _openssl_text(error)
+        failure = Http1Refused if refused and not endpoint.offers_http2 else BackendError
+        raise failure(await dial_error_text(endpoint, error, dialer), no_response=True) from error
+
+
+def ignored_offer(connection: Connection) -> bool:
+    """Return whether the server of a new TLS connection has chosen none of the offered versions of HTTP (ALPN)."""
+    ssl_object = connection.transport.get_extra_info("ssl_object")
+    return ssl_object is not None and ssl_object.selected_alpn_protocol() is None
 
 
 async def dial_error_text(endpoint: Endpoint, error: Exception, dialer: Dialer | None = None) -> str:
@@ -161,9 +176,17 @@ def _tls_text(error: ssl.SSLError) -> str:
         return "tls: first record does not look like a TLS handshake"
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
         return "EOF"
-    if "ALERT" in reason:
-        return f"remote error: tls: {reason.partition('ALERT_')[2].lower().replace('_', ' ') or 'alert'}"
-    return f"tls: {reason.lower().replace('_', ' ') or error}"
+    text = _openssl_text(error)
+    if "alert" in text:
+        return f"remote error: tls: {text.partition('alert ')[2] or 'alert'}"
+    return f"tls: {text}"
+
+
+def _openssl_text(error: ssl.SSLError) -> str:
+    """Return OpenSSL's reason in words. Python has no `reason` for some, such as that of alert 120."""
+    if error.reason:
+        return error.reason.lower().replace("_", " ")
+    return str(error.args[-1]).removeprefix("[SSL] ").rpartition(" (_ssl")[0] or str(error)
 
 
 async def _dial_text(endpoint: Endpoint, error: Exception) -> str:

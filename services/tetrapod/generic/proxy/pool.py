@@ -2,8 +2,8 @@
 
 The proxy, webhooks and calls to the auth service use it. HTTP/1.1 uses keep-alive connections, each for one request at
 a time. Watches share HTTP/2 connections if the backend offers HTTP/2: an event costs a third of the CPU time or less,
-and a watch a tenth of the memory and no TLS handshake. Other requests cost more over HTTP/2
-(figures: CONTRIBUTING.md, "Built here although a library exists").
+and a watch a tenth of the memory and no TLS handshake. Other requests cost more over HTTP/2 (figures: CONTRIBUTING.md,
+"Built here although a library exists"). They use it only if the server speaks no HTTP/1.1.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tetrapod.generic.dialing import Dialer
 from tetrapod.generic.http.request import BodyReader, HeaderList
 from tetrapod.generic.observability.tracing.propagation import outgoing
 from tetrapod.generic.proxy.connection import BackendConnection
-from tetrapod.generic.proxy.dialing import Connection, dial
+from tetrapod.generic.proxy.dialing import Connection, Http1Refused, dial, ignored_offer
 from tetrapod.generic.proxy.endpoint import Endpoint, parse_url
 from tetrapod.generic.proxy.exchange import BackendError, Exchange
 from tetrapod.generic.proxy.h2.connection import Http2Connection
@@ -67,10 +67,14 @@ class BackendPool:
         max_bytes_per_second: the limit in each direction of a connection that a client and a backend have upgraded; 0
             for none.
         dialer: connects by way of a proxy; None to connect directly. Unix sockets are always connected directly.
+        http2_only: whether servers that speak HTTP/2 and no HTTP/1.1 are supported. Upgrades to them fail.
     """
 
-    def __init__(self, *, max_bytes_per_second: int = 0, dialer: Dialer | None = None) -> None:
+    def __init__(
+        self, *, max_bytes_per_second: int = 0, dialer: Dialer | None = None, http2_only: bool = False
+    ) -> None:
         self.max_bytes_per_second = max_bytes_per_second
+        self._supports_http2_only = http2_only
         self._dialer = dialer
         self._idle: dict[Endpoint, deque[BackendConnection]] = {}
         self._all: set[BackendConnection] = set()
@@ -121,7 +125,9 @@ class BackendPool:
             connection = None if new_connection else self._take(endpoint, shared=shared)
             if connection is None:
                 try:
-                    connection = await self._connect(endpoint, new=new_connection, shared=shared and not upgrade)
+                    connection = await self._connect(
+                        endpoint, new=new_connection, shared=shared, upgrade=bool(upgrade)
+                    )
                 except BackendError as error:
                     error.unsent = True
                     raise
@@ -253,21 +259,38 @@ class BackendPool:
                 idle.clear()
         self._http2.drain(chosen)
 
-    async def _connect(self, endpoint: Endpoint, *, new: bool, shared: bool) -> Connection:
+    async def _connect(self, endpoint: Endpoint, *, new: bool, shared: bool, upgrade: bool) -> Connection:
         """Return a connection to an endpoint for a request.
 
         Args:
             endpoint: the endpoint.
             new: whether to make a new connection in any case. Otherwise an existing HTTP/2 connection may be returned.
             shared: whether to offer HTTP/2 to the server.
+            upgrade: whether the request asks for an upgrade, for which only HTTP/1.1 is offered.
 
         Raises:
             BackendError: connecting failed.
         """
-        if not shared or not endpoint.permits_http2:
+        if upgrade or not endpoint.permits_http2:
             return await self._dial(endpoint, endpoint)
         offered = endpoint.offering_http2()
-        return await self._http2.obtain(offered, lambda: self._dial(endpoint, offered), new=new)
+        dial_offered = partial(self._dial, endpoint, offered)
+        if shared or self._http2.is_only_http2(offered):
+            return await self._http2.obtain(offered, dial_offered, new=new)
+        try:
+            connection = await self._dial(endpoint, endpoint)
+        except Http1Refused:
+            if not self._supports_http2_only:
+                raise
+        else:
+            # A server that ignores the offer of HTTP/1.1 does not know ALPN, or speaks HTTP/2 only, as one in Go.
+            if not (self._supports_http2_only and ignored_offer(connection)) or self._http2.is_only_http1(offered):
+                return connection
+            connection.close()
+        other = await self._http2.obtain(offered, dial_offered, new=new)
+        if isinstance(other, Http2Connection):
+            self._http2.refuses_http1(offered)
+        return other
 
     async def _dial(self, key: Endpoint, endpoint: Endpoint) -> Connection:
         """Connect to an endpoint.

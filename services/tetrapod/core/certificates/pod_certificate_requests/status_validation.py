@@ -9,15 +9,17 @@ import base64
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from tetrapod.core.certificates.alternative_names import alternative_names, dns_names, mail_addresses
 from tetrapod.core.validation.conditions import conditions
 from tetrapod.core.validation.pem import blocks
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.mail_addresses import is_address
 from tetrapod.machinery.gvk import Object
 
 if TYPE_CHECKING:
-    from cryptography.x509 import Certificate
+    from cryptography.x509 import Certificate, SubjectAlternativeName
 
 _DECISIONS: Final = ("Issued", "Denied", "Failed")
 _ONE_DECISION: Final = 'There may be at most one condition with type "Issued", "Denied", or "Failed"'
@@ -87,12 +89,14 @@ def _issued(spec: Object, status: Object) -> list[FieldError]:
         return [field.invalid(_CHAIN, chain, _NOT_BLOCKS.format("CERTIFICATE"))]
     try:
         certificate = x509.load_der_x509_certificate(leaf.content)
+        errors = _names(alternative_names(certificate))
     except ValueError:
         return [field.invalid(_CHAIN, chain, "leaf certificate does not parse as valid X.509")]
     if _public(certificate) != _requested(spec):
-        return [field.invalid(_CHAIN, chain, "leaf certificate was not issued to the requested public key")]
-    if missing := [field.required(f"status.{name}", text) for name, text in _TIMES.items() if not status.get(name)]:
-        return missing
+        return [*errors, field.invalid(_CHAIN, chain, "leaf certificate was not issued to the requested public key")]
+    errors += [field.required(f"status.{name}", text) for name, text in _TIMES.items() if not status.get(name)]
+    if errors:
+        return errors
     if errors := _times(spec, status, certificate):
         return errors
     for block in others:
@@ -103,6 +107,24 @@ def _issued(spec: Object, status: Object) -> list[FieldError]:
         except ValueError:
             return [field.invalid(_CHAIN, chain, "intermediate certificate does not parse as valid X.509")]
     return []
+
+
+def _names(names: SubjectAlternativeName | None) -> list[FieldError]:
+    """Return the errors of a leaf certificate's DNS names and mail addresses."""
+    errors: list[FieldError] = []
+    for name in dns_names(names):
+        if not name:
+            errors.append(field.invalid(_CHAIN, name, "leaf certificate should not contain empty DNSName"))
+        if ".." in name:
+            errors.append(field.invalid(_CHAIN, name, "leaf certificate's DNSName should not contain '..'"))
+        if name.startswith(".") or name.endswith("."):
+            errors.append(field.invalid(_CHAIN, name, "leaf certificate's DNSName should not start or end with '.'"))
+    errors += [
+        field.invalid(_CHAIN, address, "leaf certificate should not contain invalid EmailAddress")
+        for address in mail_addresses(names)
+        if not is_address(address)
+    ]
+    return errors
 
 
 def _public(key: Any) -> bytes:

@@ -9,7 +9,8 @@ import base64
 import binascii
 from typing import Any, Final
 
-from tetrapod.core.certificates.request_signatures import signature_error
+from tetrapod.core.certificates.alternative_names import alternative_names
+from tetrapod.core.certificates.request_signatures import GO_CURVES, signature_error
 from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import IMMUTABLE, dns_subdomain, domain_prefixed_key
 from tetrapod.core.validation.signer_names import signer_name
@@ -17,6 +18,7 @@ from tetrapod.machinery import field
 from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.metadata import ANNOTATIONS_SIZE_LIMIT, annotations_size
 
 _LONGEST_UID: Final = 128
 _SHORTEST: Final = 3600
@@ -43,8 +45,11 @@ def validate(obj: Object) -> list[FieldError]:
     spec = obj.get("spec") or {}
     signer = spec.get("signerName") or ""
     errors = signer_name(signer, "spec.signerName")
-    for name in spec.get("unverifiedUserAnnotations") or ():
-        errors += domain_prefixed_key(name.lower(), "spec.unverifiedUserAnnotations")
+    annotations, path = spec.get("unverifiedUserAnnotations") or {}, "spec.unverifiedUserAnnotations"
+    for name in annotations:
+        errors += domain_prefixed_key(name.lower(), path)
+    if annotations_size(annotations) > ANNOTATIONS_SIZE_LIMIT:
+        errors.append(field.too_long(path, ANNOTATIONS_SIZE_LIMIT))
     for kind in ("pod", "serviceAccount", "node"):
         errors += dns_subdomain(spec.get(f"{kind}Name") or "", f"spec.{kind}Name")
         errors += _uid(spec.get(f"{kind}UID") or "", f"spec.{kind}UID")
@@ -96,12 +101,22 @@ def _stub(content: bytes) -> list[FieldError]:
         return [field.too_long(_STUB, _LARGEST)]
     try:
         parsed = x509.load_der_x509_csr(content)
-        key = parsed.public_key()
+        key = _go_key(parsed.public_key())
+        alternative_names(parsed)
     except (ValueError, UnsupportedAlgorithm):
         return [field.omitted(_STUB, "must be a valid PKCS#10 CSR")]
     if errors := _key_error(key, _STUB, "P256, P384, or P521", None):
         return errors
     return [field.omitted(_STUB, "invalid signature")] if signature_error(parsed) else []
+
+
+def _go_key(key: Any) -> Any:
+    """Return a public key, or raise ValueError if its curve is one that Go does not know."""
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name not in GO_CURVES:
+        raise ValueError("x509: unsupported elliptic curve")
+    return key
 
 
 def _key_error(key: Any, path: str, curves: str, shown: str | None) -> list[FieldError]:
@@ -145,7 +160,7 @@ def _proof(content: bytes, proof: bytes, uid: str, shown: str) -> list[FieldErro
         if len(value) > _LARGEST:
             return [field.too_long(path, _LARGEST)]
     try:
-        key = load_der_public_key(content)
+        key = _go_key(load_der_public_key(content))
     except (ValueError, UnsupportedAlgorithm):
         return [field.invalid(_KEY, shown, "must be a valid PKIX-serialized public key")]
     if errors := _key_error(key, _KEY, "P256 or P384", shown):

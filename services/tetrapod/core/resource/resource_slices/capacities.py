@@ -20,7 +20,7 @@ from tetrapod.machinery.quantity import Quantity, decimal_text
 _FRACTIONS: Final = "DRAFractionalCapacityRange"
 _MOST_VALUES: Final = 10
 _BOTH: Final = 'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'
-_LARGEST: Final = (1 << 63) - 1
+_LARGEST: Final = Quantity.of((1 << 63) - 1)
 _NANO: Final = 10**9
 
 
@@ -154,7 +154,7 @@ def _steps(
     for name, quantity in () if fine else named.items():
         if quantity is not None and quantity.sign < 0:
             unsafe.append(field.invalid(f"{path}.{name}", str(quantity), "must be greater than or equal to 0"))
-        elif quantity is not None and quantity.value > _LARGEST:
+        elif quantity is not None and quantity > _LARGEST:  # `value` wraps
             unsafe.append(field.invalid(f"{path}.{name}", str(quantity), f"must not be larger than {_LARGEST}"))
     if unsafe:
         return errors + unsafe

@@ -28,6 +28,8 @@ _MOST_CONSUMED: Final = 2
 _MOST_COUNTERS: Final = 32
 _MOST_GROUPS: Final = 2
 _LONGEST_VALUE: Final = 64
+_LONGEST_NAME: Final = 96
+"""Bytes of a domain, a slash and an identifier."""
 _ONE_NODE: Final = (
     "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required"
     " when `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
@@ -37,6 +39,10 @@ _NO_NODE: Final = (
     "ResourceSlice spec"
 )
 _VALUES: Final = ("int", "bool", "string", "version", "ints", "bools", "strings", "versions")
+_GO_VALUES: Final = {
+    kind: f"{kind[0].upper()}{kind.removesuffix('s')[1:]}Value{'s' * kind.endswith('s')}" for kind in _VALUES
+}
+"""The name of each kind of value in Go, with which errors quote an attribute."""
 _VALUE_NAMES: Final = ", ".join(f"`{name}`" for name in _VALUES)
 _NUMBER: Final = r"(0|[1-9]\d*)"
 _PRE_RELEASE: Final = r"(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
@@ -105,12 +111,12 @@ def _device(device: Object, existing: Object | None, path: str, collected: Error
         collected.written.append(field.invalid(path, values, text))
     for name, attribute in attributes.items():
         collected.written += qualified(name, f"{path}.attributes")
-        _attribute(attribute, f"{path}.attributes[{name}]", collected)
+        _attribute(attribute, f"{path}.attributes", name, collected)
     if existing is None or (existing.get("capacity") or {}) != capacities:
         for name, amount in capacities.items():
             collected.written += qualified(name, f"{path}.capacity")
             collected.written += capacity(
-                amount, f"{path}.capacity[{name}]", shared=bool(device.get("allowMultipleAllocations"))
+                amount, f"{path}.capacity[{_shortened(name)}]", shared=bool(device.get("allowMultipleAllocations"))
             )
     consumed, taints = ErrorLists(), device.get("taints") or []
     _consumed(device.get("consumesCounters") or [], f"{path}.consumesCounters", consumed)
@@ -197,24 +203,48 @@ def _entries(attribute: Object) -> int:
     return sum(len(attribute.get(kind) or ()) for kind in ("ints", "bools", "strings", "versions")) or 1
 
 
-def _attribute(attribute: Object, path: str, collected: ErrorLists) -> None:
-    given = [name for name in _VALUES if attribute.get(name) is not None]
+def _attribute(attribute: Object, path: str, name: str, collected: ErrorLists) -> None:
+    """Validate an attribute of a device: exactly one value is set, and it has a valid form.
+
+    Args:
+        path: the field path of the map of attributes, for the errors.
+        name: the attribute's name. Hand-written errors shorten a long one, declared errors do not.
+    """
+    given = [kind for kind in _VALUES if attribute.get(kind) is not None]
+    path, declared_path = f"{path}[{_shortened(name)}]", f"{path}[{name}]"
     collected.written += _text(attribute.get("string"), f"{path}.string") + _version(
         attribute.get("version"), f"{path}.version"
     )
-    for name in ("bools", "ints", "strings", "versions"):
-        if attribute.get(name) == []:
-            collected.written.append(field.invalid(f"{path}.{name}", [], "must not be empty if specified"))
+    for kind in ("bools", "ints", "strings", "versions"):
+        if attribute.get(kind) == []:
+            collected.written.append(field.invalid(f"{path}.{kind}", [], "must not be empty if specified"))
     for i, item in enumerate(attribute.get("strings") or ()):
-        collected.declared += _text(item, f"{path}.strings[{i}]")
+        collected.declared += _text(item, f"{declared_path}.strings[{i}]")
     for i, item in enumerate(attribute.get("versions") or ()):
         collected.written += _version(item, f"{path}.versions[{i}]")
+    if (
+        len(given) != 1 and path != declared_path
+    ):  # the declared error has another path, so it does not replace this one
+        value = {_GO_VALUES[kind]: attribute.get(kind) for kind in _VALUES} if given else ""
+        collected.written.append(field.invalid(path, value, "exactly one value must be specified"))
     if not given:
-        collected.declared.append(field.invalid(path, "", f"must specify one of: {_VALUE_NAMES}"))
+        collected.declared.append(field.invalid(declared_path, "", f"must specify one of: {_VALUE_NAMES}"))
     elif len(given) > 1:
         collected.declared.append(
-            field.invalid(path, f"{{{', '.join(given)}}}", f"must specify exactly one of: {_VALUE_NAMES}")
+            field.invalid(declared_path, f"{{{', '.join(given)}}}", f"must specify exactly one of: {_VALUE_NAMES}")
         )
+
+
+def _shortened(name: str) -> str:
+    """Return a name of an attribute or capacity as field paths of hand-written errors quote it.
+
+    Upstream: pkg/apis/resource/validation/validation.go, truncateIfTooLong.
+    """
+    raw = name.encode()
+    if len(raw) <= _LONGEST_NAME:
+        return name
+    kept = _LONGEST_NAME - len("...")
+    return (raw[: (kept + 1) // 2] + b"..." + raw[-(kept // 2) :]).decode(errors="replace")
 
 
 def _text(value: Any, path: str) -> list[FieldError]:

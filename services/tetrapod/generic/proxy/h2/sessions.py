@@ -1,4 +1,4 @@
-"""`Http2Sessions`: the HTTP/2 connections of a pool by endpoint, and which endpoints speak only HTTP/1.1.
+"""`Http2Sessions`: the HTTP/2 connections of a pool by endpoint, and which endpoints speak only one version of HTTP.
 
 One connection carries all requests to an endpoint. Another one is made when its server permits no more streams.
 """
@@ -26,6 +26,7 @@ class Http2Sessions:
         self._dialing: dict[Endpoint, asyncio.Future[Failure[BackendError] | None]] = {}
         # By host and port.
         self._only_http1: BoundedCache[tuple[str, int], bool] = BoundedCache(count=1024, size=256 << 10)
+        self._only_http2: BoundedCache[tuple[str, int], bool] = BoundedCache(count=1024, size=256 << 10)
 
     def __len__(self) -> int:
         return sum(map(len, self._open.values()))
@@ -33,6 +34,14 @@ class Http2Sessions:
     def is_only_http1(self, endpoint: Endpoint) -> bool:
         """Return whether the last connection to the endpoint used HTTP/1.1, although HTTP/2 was offered."""
         return bool(self._only_http1.recall((endpoint.host, endpoint.port)))
+
+    def is_only_http2(self, endpoint: Endpoint) -> bool:
+        """Return whether the endpoint has refused HTTP/1.1 (`refuses_http1`), and no connection has used it since."""
+        return bool(self._only_http2.recall((endpoint.host, endpoint.port)))
+
+    def refuses_http1(self, endpoint: Endpoint) -> None:
+        """Remember that the server of the endpoint speaks no HTTP/1.1."""
+        self._only_http2.keep((endpoint.host, endpoint.port), True)
 
     def take(self, endpoint: Endpoint) -> Http2Connection | None:
         """Return a connection to the endpoint that has room for another exchange, or None.
@@ -88,6 +97,7 @@ class Http2Sessions:
             self._only_http1.pop((endpoint.host, endpoint.port), None)
         else:
             self._only_http1.keep((endpoint.host, endpoint.port), True)
+            self._only_http2.pop((endpoint.host, endpoint.port), None)
         return connection
 
     def lost(self, endpoint: Endpoint, connection: Http2Connection) -> None:

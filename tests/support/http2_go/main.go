@@ -1,6 +1,6 @@
 // A Go server as aggregated API servers are: TLS with HTTP/2, which answers with what it has received.
 //
-// Its arguments are the certificate and the key. It prints its port.
+// Its arguments are the certificate and the key, and "only-http2" to speak no HTTP/1.1. It prints its port.
 package main
 
 import (
@@ -44,5 +44,10 @@ func main() {
 	}
 	fmt.Println(listener.Addr().(*net.TCPAddr).Port)
 	config := &tls.Config{Certificates: []tls.Certificate{certificate}}
-	panic((&http.Server{Handler: mux, TLSConfig: config}).ServeTLS(listener, "", ""))
+	server := &http.Server{Handler: mux, TLSConfig: config}
+	if len(os.Args) > 3 && os.Args[3] == "only-http2" {
+		server.Protocols = new(http.Protocols)
+		server.Protocols.SetHTTP2(true)
+	}
+	panic(server.ServeTLS(listener, "", ""))
 }
