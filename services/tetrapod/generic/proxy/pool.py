@@ -125,9 +125,7 @@ class BackendPool:
             connection = None if new_connection else self._take(endpoint, shared=shared)
             if connection is None:
                 try:
-                    connection = await self._connect(
-                        endpoint, new=new_connection, shared=shared, upgrade=bool(upgrade)
-                    )
+                    connection = await self._connect(endpoint, new=new_connection, shared=shared, upgrade=bool(upgrade))
                 except BackendError as error:
                     error.unsent = True
                     raise
