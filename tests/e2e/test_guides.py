@@ -6,11 +6,16 @@ Ports are free ones. Commands for machines that the test does not have are left 
 from __future__ import annotations
 
 import json
+import re
+import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from support.etcd import running_etcd
+from support.issuer import issuer
 from support.pages import ROOT, block, blocks
 from support.reader import Reader, with_free_ports
 from support.server import running
@@ -36,12 +41,86 @@ def test_a_definition_from_pydantic_models(reader: Reader) -> None:
         reader.run(block(page, "tetrapod create crd shop:ORDER"))
         assert "orders.shop.example.com" in reader.run("kubectl get crds -o name")
     assert "kind: CustomResourceDefinition" in reader.run(block(page, "tetrapod create crd v1=shop:Order"))
+    for name in ("conftest.py", "test_shop.py"):
+        (reader.directory / name).write_text(block(page, f"# {name}"))
+    plugin = "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 PYTHONPATH=$PYTHONPATH:. python -m pytest -p tetrapod.testing.plugin"
+    assert "1 passed" in reader.run(f"{plugin} -p no:cacheprovider test_shop.py")
+
+
+def test_id_tokens_and_an_authorization_webhook(reader: Reader) -> None:
+    """Start a server with both files, which name an issuer and a webhook of the test."""
+    page = GUIDES / "authentication.md"
+    authentication = block(page, "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration")
+    authorization = block(page, "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration")
+    connection = yaml.safe_load(block(page, "apiVersion: v1\nkind: Config"))
+    reviews: list[dict[str, Any]] = []
+
+    def review(body: dict[str, Any]) -> dict[str, Any]:
+        reviews.append(body["spec"])
+        return {**body, "status": {"allowed": True}}
+
+    with issuer() as provider:
+        provider.server.on("/review", review)
+        ca = reader.directory / "webhook-ca.crt"
+        ca.write_text(provider.ca)
+        connection["clusters"][0]["cluster"] = {"server": f"{provider.url}/review", "certificate-authority": str(ca)}
+        connection["users"][0]["user"] = {}
+        (reader.directory / "policy.kubeconfig").write_text(yaml.safe_dump(connection))
+        indented = textwrap.indent(provider.ca, " " * 6)
+        (reader.directory / "authentication.yaml").write_text(
+            authentication.replace("https://login.example.com", provider.url).replace(
+                "      -----BEGIN CERTIFICATE-----\n      ...\n", indented
+            )
+        )
+        (reader.directory / "authorization.yaml").write_text(
+            authorization.replace("/etc/tetrapod/policy.kubeconfig", str(reader.directory / "policy.kubeconfig"))
+        )
+        token = provider.token(
+            email="jane@example.com", email_verified=True, hd="example.com", tenant="blue", groups=["dev"]
+        )
+        configurations = [
+            f"--{name}-config={reader.directory}/{name}.yaml" for name in ("authentication", "authorization")
+        ]
+        with reader.up(*configurations):
+            # The credentials of the kubeconfig would take precedence over the token.
+            anonymous = f"""
+                kubectl config view --raw | sed '/client-certificate-data\\|client-key-data/d' > anonymous
+                export KUBECONFIG=$PWD/anonymous TOKEN={token}
+            """
+            whoami = block(page, "kubectl --token=$TOKEN auth whoami")
+            shown = reader.run(anonymous + whoami)
+            reader.run(f"{anonymous}\nkubectl --token=$TOKEN get configmaps,nodes")
+            forbidden = reader.run(f"{anonymous}\nkubectl --token=$TOKEN get secrets -n kube-system 2>&1 || true")
+    assert [re.split(" {2,}", line) for line in shown.splitlines()[1:]] == [
+        ["Username", "jane@example.com"],
+        ["UID", "jane"],
+        ["Groups", "[oidc:dev system:authenticated]"],
+        ["Extra: example.com/tenant", "[blue]"],
+    ]
+    assert {(each["user"], each["resourceAttributes"]["resource"]) for each in reviews} == {
+        ("jane@example.com", "selfsubjectreviews"),
+        ("jane@example.com", "configmaps"),
+        ("jane@example.com", "nodes"),
+    }
+    assert 'User "jane@example.com" cannot list resource "secrets"' in forbidden
+
+
+def test_a_policy_file_of_abac(reader: Reader) -> None:
+    page = GUIDES / "authentication.md"
+    (reader.directory / "policies.jsonl").write_text(block(page, '{"apiVersion": "abac'))
+    with reader.up("--authorization-mode=ABAC,RBAC", f"--authorization-policy-file={reader.directory}/policies.jsonl"):
+        reader.run("kubectl get configmaps -n projects --as jane")
+        assert "cannot list" in reader.run("kubectl get configmaps -n default --as jane 2>&1 || true")
+        assert "cannot delete" in reader.run("kubectl delete configmap a -n projects --as jane 2>&1 || true")
 
 
 def test_an_audit_policy_and_encryption(reader: Reader) -> None:
     """Start one server with the files of both pages."""
     audit, encryption = GUIDES / "audit.md", GUIDES / "encryption.md"
     (reader.directory / "policy.yaml").write_text(block(audit, "apiVersion: audit.k8s.io/v1\n"))
+    with reader.executing(block(audit, "tetrapod up").replace(" &", " --secure-port=0 &", 1)):
+        assert '"level":"Metadata"' in reader.log.read_text()
+    (reader.directory / "audit.log").unlink()
     *configuration, start = block(encryption, "cat > encryption.yaml").splitlines()
     assert start.startswith("tetrapod up --")
     reader.run("\n".join(configuration))

@@ -50,7 +50,7 @@ class Reader:
 
     @property
     def log(self) -> Path:
-        """What the commands of `executing` have printed."""
+        """The output of the commands of `executing`."""
         return self.directory / "log"
 
     def run(self, commands: str) -> str:
@@ -60,7 +60,7 @@ class Reader:
 
     @contextmanager
     def executing(self, commands: str, *, timeout: float = 120) -> Iterator[None]:
-        """Run commands, all of which must succeed. What they start in the background runs until the context ends.
+        """Run commands, all of which must succeed. The programs in the background run until the context ends.
 
         Args:
             commands: the commands, for bash.
