@@ -81,14 +81,14 @@ def run(*arguments: str) -> Result:
 )
 def test_invalid_settings_are_rejected_with_upstreams_messages(arguments: str, text: str) -> None:
     result = run(*arguments.split())
-    assert (result.exit_code, result.stderr) == (1, f"Error: failed validate: {text}\n")
+    assert (result.exit_code, result.output) == (1, f"Error: failed validate: {text}\n")
 
 
 @pytest.mark.parametrize("mode", ["ipvs", "nftables"])
 def test_other_modes_are_rejected(mode: str) -> None:
     result = run(f"--proxy-mode={mode}")
     assert (result.exit_code, result.exception) == (1, result.exception)
-    assert f"the mode {mode} does not exist here, only iptables" in result.stderr
+    assert f"the mode {mode} does not exist here, only iptables" in result.output
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_other_modes_are_rejected(mode: str) -> None:
 )
 def test_settings_that_cannot_be_completed_are_rejected(arguments: str, text: str) -> None:
     result = run(arguments)
-    assert (result.exit_code, result.stderr) == (1, f"Error: failed complete: {text}\n")
+    assert (result.exit_code, result.output) == (1, f"Error: failed complete: {text}\n")
 
 
 @pytest.mark.parametrize(
@@ -123,23 +123,23 @@ def test_files_that_cannot_be_decoded_are_rejected(tmp_path: Path, content: str,
     file = tmp_path / "proxy.yaml"
     file.write_text(content)
     result = run(f"--config={file}")
-    assert (result.exit_code, result.stderr) == (1, f"Error: failed complete: failed to decode: {text}\n")
+    assert (result.exit_code, result.output) == (1, f"Error: failed complete: failed to decode: {text}\n")
 
 
 def test_unknown_flags_are_rejected() -> None:
     result = run("--no-such-flag")
     assert result.exit_code == 2
-    assert "No such option '--no-such-flag'" in result.stderr
+    assert "No such option '--no-such-flag'" in result.output
 
 
 def test_a_missing_kubeconfig_is_an_error_without_a_traceback() -> None:
     result = run("--kubeconfig=/nonexistent")
-    assert (result.exit_code, result.stderr) == (1, "Error: stat /nonexistent: no such file or directory\n")
+    assert (result.exit_code, result.output) == (1, "Error: stat /nonexistent: no such file or directory\n")
 
 
 def test_a_process_outside_of_a_pod_needs_a_kubeconfig(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    assert run().stderr == (
+    assert run().output == (
         "Error: unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be "
         "defined\n"
     )
