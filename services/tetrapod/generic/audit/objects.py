@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import zlib
 from typing import Any, Final
 
 import orjson
 
+from tetrapod.generic.http.gzip_encoding import decompressed
 from tetrapod.generic.http.negotiation.accept import CBOR
 from tetrapod.generic.http.request import Response
 from tetrapod.generic.scheduling.offload import LARGE
@@ -153,7 +153,7 @@ def _media_type(response: Response) -> str:
 
 def _decoded_encoding(response: Response, body: bytes) -> bytes:
     """Return the body decompressed if the response is compressed by gzip, else as it is."""
-    return zlib.decompress(body, 31) if _is_compressed(response) else body
+    return decompressed(body) if _is_compressed(response) else body
 
 
 def _is_compressed(response: Response) -> bool:

@@ -11,12 +11,12 @@ from __future__ import annotations
 import random
 
 from tetrapod.generic.configuration import feature_gates
-from tetrapod.generic.endpoints.gzip_encoding import HEADERS, accepts_gzip
 from tetrapod.generic.endpoints.options import ListOptions
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.generic.endpoints.sharded_watch import ShardedWatch, counted_predicate
 from tetrapod.generic.endpoints.watch_frames import FRAMES, Frames
 from tetrapod.generic.endpoints.watch_serving import WatchServing
+from tetrapod.generic.http.gzip_encoding import HEADERS, accepts_gzip
 from tetrapod.generic.http.negotiation.accept import (
     YAML,
     Accepted,

@@ -13,13 +13,13 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.generic.endpoints.gzip_encoding import block
 from tetrapod.generic.endpoints.representation import Representation, json_headers
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.generic.endpoints.serialization_spans import serialization_attributes
 from tetrapod.generic.endpoints.tables import partial_bytes, partial_of
 from tetrapod.generic.endpoints.watch_metrics import sent_of
 from tetrapod.generic.http import websocket_stream
+from tetrapod.generic.http.gzip_encoding import block
 from tetrapod.generic.http.negotiation.accept import (
     CBOR,
     CBOR_SEQUENCE,

@@ -15,10 +15,10 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from tetrapod.generic.endpoints.gzip_encoding import BlockStream, block_of
 from tetrapod.generic.endpoints.large_events import PIECE, are_large, in_parts, turn
 from tetrapod.generic.endpoints.watch_frames import BATCH, Frames
 from tetrapod.generic.endpoints.watch_metrics import TO_INITIAL_END
+from tetrapod.generic.http.gzip_encoding import BlockStream, block_of
 from tetrapod.generic.http.request import ClientGone, Request, StreamWriter
 from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.storage.cacher.counters import counters_of

@@ -7,11 +7,10 @@ Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/wr
 
 from __future__ import annotations
 
-import zlib
 from typing import Final
 
 from tetrapod.generic.configuration import feature_gates
-from tetrapod.generic.endpoints.gzip_encoding import HEADERS, accepts_gzip, member_of
+from tetrapod.generic.http.gzip_encoding import HEADERS, accepts_gzip, compressor, member_of
 from tetrapod.generic.http.request import (
     ForwardingWriter,
     Handler,
@@ -78,7 +77,7 @@ class _GzipWriter(ForwardingWriter):
 
     def __init__(self, writer: StreamWriter) -> None:
         super().__init__(writer)
-        self._compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
+        self._compressor = compressor()
 
     def write(self, data: bytes) -> None:
         if out := self._compressor.compress(data):

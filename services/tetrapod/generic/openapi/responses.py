@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Final
 
+from tetrapod.generic.http.gzip_encoding import compressor
 from tetrapod.generic.http.headers import NOSNIFF, TEXT_TYPE
 from tetrapod.generic.http.request import HeaderList, Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.openapi.document_chunks import join_to_chunks
@@ -92,12 +92,12 @@ class Content:
             await asyncio.sleep(0)
 
     async def _write_gzip(self, writer: StreamWriter) -> None:
-        compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
+        file = compressor()
         for piece in join_to_chunks(self.pieces):
-            writer.write(compressor.compress(piece))
+            writer.write(file.compress(piece))
             await writer.drain()
             await asyncio.sleep(0)
-        writer.write(compressor.flush())
+        writer.write(file.flush())
 
     def _part(self, range_header: str, headers: HeaderList) -> Response | None:
         """Return a 206 with the requested ranges, or a 416 if they are invalid.

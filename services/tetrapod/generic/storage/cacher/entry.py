@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-import zlib
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
+from isal import isal_zlib
 
 from tetrapod.generic.storage.backend import KeyValue, UnreadableKeyValue
 from tetrapod.generic.storage.encoding import CorruptObject, check_json, divided, respliced, splice
@@ -291,7 +291,7 @@ class CompressedEntry(StoredEntry, gc=False, eq=False):
     def __getattr__(self, name: str) -> bytes:
         if name != "item":
             raise AttributeError(name)
-        return zlib.decompress(self._compressed)
+        return isal_zlib.decompress(self._compressed)
 
 
 def compress(entry: StoredEntry) -> StoredEntry:
@@ -305,7 +305,7 @@ def compress(entry: StoredEntry) -> StoredEntry:
         entry.revision,
         entry.size,
         entry.lease,
-        _compressed=zlib.compress(entry.item, _LEVEL),
+        _compressed=isal_zlib.compress(entry.item, _LEVEL),
     )
     del compressed.item
     return compressed

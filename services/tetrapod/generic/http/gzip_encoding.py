@@ -1,16 +1,17 @@
 """gzip of responses: negotiation, complete bodies, and streams made of compressed blocks that several streams share.
 
 Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go, ContentEncodingSupported,
-level 1
+level 1. ISA-L compresses: at this level it takes a fifth of zlib's time, and its output is smaller.
 """
 
 from __future__ import annotations
 
 import asyncio
 import struct
-import zlib
 from collections.abc import Iterable
 from typing import Final
+
+from isal import isal_zlib
 
 from tetrapod.generic.http.request import HeaderList, Request
 
@@ -19,6 +20,9 @@ _OFFLOAD: Final = 256 * 1024
 """Larger bodies (in bytes) are compressed in a thread, so that the event loop is not blocked."""
 _HEAD: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\xff"
 _LAST_BLOCK: Final = b"\x03\x00"
+_LEVEL: Final = 1
+_GZIP: Final = 16 + isal_zlib.MAX_WBITS
+"""The parameter `wbits` for a gzip file instead of a zlib stream."""
 
 
 def accepts_gzip(request: Request) -> bool:
@@ -31,10 +35,20 @@ def accepts_gzip(request: Request) -> bool:
     )
 
 
+def compressor() -> isal_zlib.Compress:
+    """Return a compressor whose output is one gzip file."""
+    return isal_zlib.compressobj(_LEVEL, isal_zlib.DEFLATED, _GZIP)
+
+
 def member(data: bytes) -> bytes:
     """Return a complete body compressed as a gzip file."""
-    compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
-    return compressor.compress(data) + compressor.flush()
+    file = compressor()
+    return file.compress(data) + file.flush()
+
+
+def decompressed(data: bytes) -> bytes:
+    """Return the content of a gzip file that this module has compressed."""
+    return isal_zlib.decompress(data, _GZIP)
 
 
 async def member_of(data: bytes) -> bytes:
@@ -47,8 +61,8 @@ def block(data: bytes) -> bytes:
 
     The part can be decompressed at once and does not refer to earlier data.
     """
-    compressor = zlib.compressobj(1, zlib.DEFLATED, -zlib.MAX_WBITS)
-    return compressor.compress(data) + compressor.flush(zlib.Z_FULL_FLUSH)
+    blocks = isal_zlib.compressobj(_LEVEL, isal_zlib.DEFLATED, -isal_zlib.MAX_WBITS)
+    return blocks.compress(data) + blocks.flush(isal_zlib.Z_FULL_FLUSH)
 
 
 async def block_of(data: bytes) -> bytes:
@@ -75,7 +89,7 @@ class BlockStream:
             plain: the uncompressed data of the blocks, for the checksum.
         """
         for data in plain:
-            self._checksum = zlib.crc32(data, self._checksum)
+            self._checksum = isal_zlib.crc32(data, self._checksum)
             self._size += len(data)
         if self._begun:
             return blocks
