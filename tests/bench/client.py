@@ -43,10 +43,12 @@ class Client:
         reader, writer = await asyncio.open_connection(self.host, self.port, ssl=self.context, limit=1 << 20)
         return Connection(self, reader, writer)
 
-    async def request(self, method: str, path: str, obj: Any = None, content_type: str = "application/json") -> Answer:
+    async def request(
+        self, method: str, path: str, obj: Any = None, content_type: str = "application/json", encoding: str = ""
+    ) -> Answer:
         connection = await self.connection()
         try:
-            return await connection.request(method, path, obj, content_type)
+            return await connection.request(method, path, obj, content_type, encoding=encoding)
         finally:
             connection.close()
 
@@ -87,8 +89,11 @@ class Connection:
         body: bytes = b"",
         content_type: str = "application/json",
         accept: str = "application/json",
+        encoding: str = "",
     ) -> None:
         head = f"{method} {path} HTTP/1.1\r\n{self._common}Accept: {accept}\r\n"
+        if encoding:
+            head += f"Accept-Encoding: {encoding}\r\n"
         if body:
             head += f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n"
         self.writer.write(head.encode() + b"\r\n" + body)
@@ -100,9 +105,10 @@ class Connection:
         obj: Any = None,
         content_type: str = "application/json",
         accept: str = "application/json",
+        encoding: str = "",
     ) -> Answer:
         body = b"" if obj is None else obj if isinstance(obj, bytes) else orjson.dumps(obj)
-        self.send(method, path, body, content_type, accept)
+        self.send(method, path, body, content_type, accept, encoding)
         status, headers = await self.head()
         return Answer(status, await self._body(headers))
 

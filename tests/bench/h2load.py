@@ -66,6 +66,8 @@ def begin(url: str, token: str, load: Load, seconds: float, directory: Path, *, 
     whole = max(1, round(seconds))
     command = ["h2load", "--clients=1", "--threads=1", f"--max-concurrent-streams={streams}", f"--duration={whole}"]
     command += [f"--header=authorization: Bearer {token}", f"--header=accept: {load.accept}", f"--log-file={log}"]
+    if load.encoding:
+        command.append(f"--header=accept-encoding: {load.encoding}")
     process = subprocess.Popen([*command, f"{url}{load.path}"], stdout=subprocess.PIPE, text=True)
     return Run(process, log, whole)
 

@@ -120,7 +120,7 @@ async def _send(connections: list[Connection], load: Load, count: int, first: in
         for number in numbers:
             path, body = (_filled(text, number, load.modulus) for text in (load.path, load.body))
             content = body.encode() if body else None
-            answer = await connection.request(load.method, path, content, load.content_type, load.accept)
+            answer = await connection.request(load.method, path, content, load.content_type, load.accept, load.encoding)
             if answer.status not in (200, 201):
                 raise Refused(f"{load.method} {path}: {answer.status} {answer.body[:200].decode(errors='replace')}")
 

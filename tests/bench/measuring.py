@@ -207,7 +207,7 @@ class Measuring:
         await client.create_all(path, (objects.ruled(f"one-{i}") for i in range(objects.RULED)))
 
     def _pods(self) -> None:
-        if not self.plan.wants("list", "list-cached", "page", "selector", "table", "pods", "peak"):
+        if not self.plan.wants("list", "list-cached", "list-gzip", "page", "selector", "table", "pods", "peak"):
             return
         path = f"/api/v1/namespaces/{objects.LISTED}/pods"
         begun = time.monotonic()
@@ -302,7 +302,7 @@ class Measuring:
         return self._calibrate()
 
     def _answer_size(self, load: wrk.Load) -> int:
-        answer = asyncio.run(self.client.request("GET", load.path))
+        answer = asyncio.run(self.client.request("GET", load.path, encoding=load.encoding))
         if answer.status != 200:
             raise Refused(f"GET {load.path}: {answer.status} {answer.body[:200].decode(errors='replace')}")
         return len(answer.body)

@@ -104,6 +104,7 @@ WORKS: Final = (
         heavy=True,
     ),
     Work("list", "LIST 10,000 pods, consistent", Load(_PODS), 8000, _goals(0.06, 0.15), heavy=True),
+    Work("list-gzip", "LIST 10,000 pods, gzip, as client-go asks", Load(_PODS, encoding="gzip"), 0, heavy=True),
     Work("page", "LIST limit=500", Load(f"{_PODS}?limit=500"), 430),
     Work("selector", "LIST by a label selector: 1,000 of 10,000", Load(f"{_PODS}?labelSelector=batch%3D3"), 930),
     Work("table", "LIST as Table of 500", Load(f"{_PODS}?limit=500", accept=TABLE), 355, _goals(0.25, 0.45)),

@@ -20,10 +20,15 @@ CONNECTIONS = 16
 
 @dataclass(frozen=True)
 class Load:
-    """The requests that wrk sends: a GET of `path`, or with `body` the requests of scripts/write.lua."""
+    """The requests that wrk sends: a GET of `path`, or with `body` the requests of scripts/write.lua.
+
+    Attributes:
+        encoding: the header Accept-Encoding; "" for none.
+    """
 
     path: str
     accept: str = "application/json"
+    encoding: str = ""
     method: str = "GET"
     content_type: str = ""
     body: str = ""
@@ -71,6 +76,7 @@ def begin(
         f"Authorization: Bearer {token}",
         "-H",
         f"Accept: {load.accept}",
+        *(("-H", f"Accept-Encoding: {load.encoding}") if load.encoding else ()),
         f"{url}{load.path}",
         "--",
         *arguments,
@@ -89,7 +95,7 @@ def run_http2(url: str, token: str, load: Load, seconds: float, directory: Path,
     body = directory / "body"
     body.write_text(load.body)
     command = [str(http2load()), f"{url}{load.path}", token]
-    command += [load.accept, load.method, load.content_type, str(start), str(load.modulus)]
+    command += [load.accept, load.encoding, load.method, load.content_type, str(start), str(load.modulus)]
     command += [str(body) if load.body else "", str(CONNECTIONS), str(max(1, round(seconds)))]
     return figures(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
 

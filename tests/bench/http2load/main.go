@@ -1,7 +1,7 @@
 // http2load sends the requests of one work over one HTTP/2 connection, as client-go does, and prints its figures in
 // the form of scripts/report.lua.
 //
-// Usage: http2load URL TOKEN ACCEPT METHOD CONTENT-TYPE START MODULUS BODY-FILE STREAMS SECONDS
+// Usage: http2load URL TOKEN ACCEPT ENCODING METHOD CONTENT-TYPE START MODULUS BODY-FILE STREAMS SECONDS
 //
 // In URL and body every @N@ is replaced by a number that grows from START, and @M@ by that number modulo MODULUS.
 package main
@@ -29,17 +29,18 @@ type result struct {
 
 func main() {
 	arguments := os.Args[1:]
-	url, token, accept, method, contentType := arguments[0], arguments[1], arguments[2], arguments[3], arguments[4]
-	number, modulus := int64(integer(arguments[5])), int64(integer(arguments[6]))
+	url, token, accept, encoding := arguments[0], arguments[1], arguments[2], arguments[3]
+	method, contentType := arguments[4], arguments[5]
+	number, modulus := int64(integer(arguments[6])), int64(integer(arguments[7]))
 	var body string
-	if arguments[7] != "" {
-		content, err := os.ReadFile(arguments[7])
+	if arguments[8] != "" {
+		content, err := os.ReadFile(arguments[8])
 		if err != nil {
 			panic(err)
 		}
 		body = string(content)
 	}
-	streams, seconds := integer(arguments[8]), integer(arguments[9])
+	streams, seconds := integer(arguments[9]), integer(arguments[10])
 
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
@@ -69,6 +70,9 @@ func main() {
 				}
 				request.Header.Set("Authorization", "Bearer "+token)
 				request.Header.Set("Accept", accept)
+				if encoding != "" {
+					request.Header.Set("Accept-Encoding", encoding)
+				}
 				if contentType != "" {
 					request.Header.Set("Content-Type", contentType)
 				}
