@@ -56,7 +56,7 @@ PURPOSES: Final = {
     "warnings": "Writes Warning headers.",
     "draining": "Counts requests in flight, and rejects new ones during shutdown.",
     "cors": "Answers preflight requests of browsers, which have no credentials.",
-    "refused-audit": "Audits requests that are rejected before the user is known.",
+    "rejection-audit": "Audits requests that are rejected before the user is known.",
     "deadline": "Limits the time of the request.",
     "authentication": "Finds out who sends the request, by client certificate or token.",
     "audit": "Records the request as the audit policy demands.",

@@ -87,9 +87,9 @@ class NodeWatch:
         await self._wait_for_api()
         await self._wait(lambda: bool(node_addresses(self.node())), _ADDRESS_SECONDS)
         if self._needs_pod_cidrs and not await self._wait(lambda: bool(_pod_cidrs(self.node())), _POD_CIDR_SECONDS):
-            what = "to exist" if self.node() is None else "PodCIDR allocation"
-            text = f'node "{self._name}" to exist' if what == "to exist" else f'{what} on node "{self._name}"'
-            raise ValueError(f"timeout waiting for {text}")
+            node = f'node "{self._name}"'
+            condition = f"{node} to exist" if self.node() is None else f"PodCIDR allocation on {node}"
+            raise ValueError(f"timeout waiting for {condition}")
         self.addresses, self.pod_cidrs = node_addresses(self.node()), _pod_cidrs(self.node())
         if self.node() is None:
             log.error('Timed out waiting for node to exist node="%s"', self._name)

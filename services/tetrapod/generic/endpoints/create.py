@@ -19,7 +19,7 @@ from tetrapod.generic.endpoints.trace_attributes import STORING
 from tetrapod.generic.http.negotiation.accept import Accepted
 from tetrapod.generic.http.negotiation.media_types import body_media_type, negotiate
 from tetrapod.generic.http.request import Request, Response
-from tetrapod.generic.observability.tracing.spans import here
+from tetrapod.generic.observability.tracing.spans import current_span
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.create import wipe_system_fields
 from tetrapod.generic.registry.errors import StoredTooLarge
@@ -112,7 +112,7 @@ class _Creation:
             StatusError: the object is invalid (422), its name exists (409), or it is too large even then (500).
         """
         before, after = STORING
-        span = here()
+        span = current_span()
         span.event(before)
         try:
             entry = await self.scope.store.create(self.context, obj, validate=validate)

@@ -19,7 +19,7 @@ from tetrapod.generic.endpoints.scheme import (
     unknown_conversion,
 )
 from tetrapod.generic.http.negotiation.accept import CBOR, JSON, PROTOBUF
-from tetrapod.generic.observability.tracing.spans import here
+from tetrapod.generic.observability.tracing.spans import current_span
 from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.error_limits import more, recorded
@@ -97,7 +97,7 @@ class Decoder:
             StatusError: 400, the body cannot be decoded or has an object of another kind; 422 for a custom object of
                 another kind.
         """
-        span = here()
+        span = current_span()
         span.event("About to convert to expected version")
         obj = await offloaded(is_large(body), self.decode, body, media_type, validation, warnings)
         span.event("Conversion done")

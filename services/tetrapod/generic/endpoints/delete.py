@@ -20,7 +20,7 @@ from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.http.negotiation.accept import CBOR, JSON, PROTOBUF, Accepted
 from tetrapod.generic.http.negotiation.media_types import body_media_type, negotiate
 from tetrapod.generic.http.request import Request, Response
-from tetrapod.generic.observability.tracing.spans import here
+from tetrapod.generic.observability.tracing.spans import current_span
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.machinery import protobuf
@@ -60,7 +60,7 @@ async def delete(scope: Scope, request: Request) -> Response:
     async def validate(old: Object) -> None:  # called when the store has written its grace period into the options
         await admission.delete(old, {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", **options})
 
-    span = here()
+    span = current_span()
     span.event("About to delete object from database")
     entry, removed = await scope.store.delete(context, name, options, validate)
     span.event("Object deleted from database")
@@ -158,7 +158,7 @@ async def read_delete_options(scope: Scope, request: Request) -> Object:
         return delete_options_from_query(request.query())
     large = is_large(body)
     options = await offloaded(large, _decode_options, body, body_media_type(request, scope.offer))
-    span = here()
+    span = current_span()
     span.event("Decoded delete options")
     if request.audit is not None:
         # as in upstream's audit events

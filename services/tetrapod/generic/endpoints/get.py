@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.http.negotiation.media_types import negotiate
 from tetrapod.generic.http.request import Request, Response
-from tetrapod.generic.observability.tracing.spans import here
+from tetrapod.generic.observability.tracing.spans import current_span
 from tetrapod.machinery.golang.booleans import query_bool
 from tetrapod.machinery.status import bad_request
 
@@ -25,7 +25,7 @@ async def get(scope: Scope, request: Request) -> Response:
     context = scope.context(request)
     name = request_name(request)
     version = _read_options(request.query().values) if request.query_string else ""
-    here().event("About to Get from storage")
+    current_span().event("About to Get from storage")
     if scope.rest is not None:
         return scope.representation.object(await scope.rest.get_at_version(context, name, version), accepted)
     entry = await scope.store.get(context, name, version)

@@ -23,7 +23,7 @@ from tetrapod.generic.endpoints.update import Writing
 from tetrapod.generic.http.negotiation.accept import serves_cbor
 from tetrapod.generic.http.negotiation.media_types import negotiate, unsupported_media_type
 from tetrapod.generic.http.request import Request, Response
-from tetrapod.generic.observability.tracing.spans import here
+from tetrapod.generic.observability.tracing.spans import current_span
 from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.raw_extensions import add_go_texts, fields_at, forget_texts, put_fields, raw_paths, sort_changed
@@ -72,7 +72,7 @@ async def patch(scope: Scope, request: Request) -> Response:
     if request.audit is not None:
         patch = mechanism.config if isinstance(mechanism, ApplyPatching) else body
         await offloaded(context.large, request.audit.request_patch, patch)
-    span = here()
+    span = current_span()
     span.event("Recorded the audit event")
 
     async def revise(current: Object | None) -> Object:

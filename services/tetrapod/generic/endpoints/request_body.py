@@ -9,7 +9,7 @@ from typing import Final
 
 from tetrapod.generic.http.request import Request
 from tetrapod.generic.metrics.histograms import Histogram
-from tetrapod.generic.observability.tracing.spans import here
+from tetrapod.generic.observability.tracing.spans import current_span
 
 _MAX_BODY: Final = 3 * 1024 * 1024
 _SIZES: Final = Histogram(
@@ -27,7 +27,7 @@ async def read_body(request: Request) -> bytes:
         StatusError: 413, the body exceeds 3 MiB.
     """
     body = await request.body.read(_MAX_BODY)
-    here().event("limitedReadBody succeeded")
+    current_span().event("limitedReadBody succeeded")
     if (info := request.info) is not None and info.is_resource_request:
         _SIZES.observe((info.resource, info.api_group, info.verb), len(body))
     return body

@@ -20,7 +20,7 @@ from tetrapod.generic.endpoints.trace_attributes import STORING
 from tetrapod.generic.http.negotiation.accept import Accepted
 from tetrapod.generic.http.negotiation.media_types import body_media_type, negotiate
 from tetrapod.generic.http.request import Request, Response
-from tetrapod.generic.observability.tracing.spans import here
+from tetrapod.generic.observability.tracing.spans import current_span
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.errors import StoredTooLarge
 from tetrapod.generic.scheduling.offload import in_thread, is_large, offloaded
@@ -152,7 +152,7 @@ class Writing:
         self, transform: Revise, preconditions: Preconditions, force_create: bool
     ) -> tuple[Entry, bool]:
         before, after = self.storing
-        span = here()
+        span = current_span()
         if before:
             span.event(before)
         stored = await self.scope.store.update(

@@ -60,7 +60,7 @@ def with_rejection_audit(handler: Handler, audit: Audit) -> Handler:
     Such a request has invalid credentials or an invalid `?timeout`.
     """
 
-    async def refused_audited(request: Request) -> Response:
+    async def audited(request: Request) -> Response:
         try:
             return await handler(request)
         except StatusError as error:
@@ -69,7 +69,7 @@ def with_rejection_audit(handler: Handler, audit: Audit) -> Handler:
                 await context.stage(RESPONSE_STARTED)
             raise
 
-    return refused_audited
+    return audited
 
 
 async def _serve(handler: Handler, request: Request, context: AuditContext) -> Response:

@@ -140,7 +140,7 @@ def ordered_filters(config: ChainConfig) -> list[tuple[str, Filter]]:
         ("draining", lambda h: with_draining(h, config.draining)),
         ("cors", lambda h: with_cors(h, config.cors_allowed_origins)),  # browsers send preflights without credentials
         # audits rejections before authentication completes
-        ("refused-audit", lambda h: _with_rejection_audit(h, config.audit)),
+        ("rejection-audit", lambda h: _with_rejection_audit(h, config.audit)),
         (
             "deadline",
             lambda h: with_request_deadline(h, config.request_timeout, config.min_request_timeout),

@@ -233,7 +233,7 @@ def start(name: str, kind: int = INTERNAL, scope: str = COMPONENT) -> Span | Not
     return NOTHING if span is None else span.child(name, kind, scope)
 
 
-def here() -> Span | Nothing:
+def current_span() -> Span | Nothing:
     """Return the current span, to record events in it; NOTHING if the request is not traced."""
     return _current.get() or NOTHING
 

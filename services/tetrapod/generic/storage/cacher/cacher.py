@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from tetrapod.generic.lifecycle import Unavailable
-from tetrapod.generic.observability.tracing.spans import here, traced
+from tetrapod.generic.observability.tracing.spans import current_span, traced
 from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
 from tetrapod.generic.storage import metrics
 from tetrapod.generic.storage.backend import Backend, is_key, prefix_end
@@ -148,7 +148,7 @@ class Cacher:
                 return await self._from_backend(key)
         except NotReady:  # another object may be the unreadable one, so read this object directly
             return await self._from_backend(key)
-        span = here()
+        span = current_span()
         span.event("watchCache locked acquired")
         span.event("watchCache fresh enough")
         entry = self._cache.entries.get(key)
@@ -184,7 +184,7 @@ class Cacher:
     async def _from_backend(self, key: str) -> Entry | None:
         if not is_key(key):
             return None
-        span = here()
+        span = current_span()
         kv = await self._backend.get(self.prefix + key)
         span.event("Get call succeeded")
         if kv is None:
@@ -242,7 +242,7 @@ class Cacher:
         if index is not None:
             await self._cache.index.fill(index.of)
         # Nothing is awaited below this line, so the watch begins exactly where its initial state ends.
-        span = here()
+        span = current_span()
         span.event("watchCache locked acquired")
         span.event("watchCache fresh enough")
         now = self._reflector.revision()

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from tetrapod.generic.configuration import feature_gates
-from tetrapod.generic.observability.tracing.spans import here
+from tetrapod.generic.observability.tracing.spans import current_span
 from tetrapod.generic.scheduling.yield_timer import YieldTimer
 from tetrapod.generic.storage.backend import Backend, Compacted, FutureRevision, KeyValue, Range, is_key, prefix_end
 from tetrapod.generic.storage.cacher import continue_token
@@ -141,7 +141,7 @@ class Lister:
             return await self._from_backend(query, start, 0)
         cheap = query.limit > 0 and _is_plain(query)  # the store needs to read only one page
         try:
-            span = here()
+            span = current_span()
             span.event("Ready")
             if await self._freshness.latest(wait_for_fill=not cheap):
                 span.event("getCurrentRV success")
@@ -273,7 +273,7 @@ class Lister:
         return None if entries is None else Snapshot(entries, len(entries), required.field)
 
     async def _from_cache(self, query: ListQuery, start: str = "", *, limit: int) -> ListPage:
-        span = here()
+        span = current_span()
         span.event("watchCache locked acquired")
         span.event("watchCache fresh enough")
         snapshot = await self._indexed(query, start) or self._current(query, start, limit)

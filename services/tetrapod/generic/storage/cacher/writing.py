@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tetrapod.generic.observability.tracing.spans import here
+from tetrapod.generic.observability.tracing.spans import current_span
 from tetrapod.generic.scheduling.offload import LARGE, in_thread
 from tetrapod.generic.storage.backend import Backend, KeyValue, LeaseNotFound, StaleKeyValue, WriteResult
 from tetrapod.generic.storage.cacher.cache import Cache
@@ -79,7 +79,7 @@ class Writer:
         Raises:
             KeyExists: the key exists.
         """
-        span = here()
+        span = current_span()
         span.event("About to Encode")
         value = await in_thread(self._encode, obj, dumps) if large else self._encode(obj)
         span.event("Encode succeeded")
@@ -115,7 +115,7 @@ class Writer:
             Exception: an exception of `try_update` for the current state.
         """
         state = await self._base_state(key)
-        here().event("initial value restored")
+        current_span().event("initial value restored")
         while True:
             if self._queue.is_writing(key):
                 state = await self._wait_for_write(key, state)
@@ -151,7 +151,7 @@ class Writer:
         """
         if updated is None:
             return await self._unchanged(key, state)
-        obj, span = updated.object, here()
+        obj, span = updated.object, current_span()
         span.event("About to Encode")
         value = await in_thread(self._encode, obj, dumps) if updated.large else self._encode(obj)
         span.event("Encode succeeded")

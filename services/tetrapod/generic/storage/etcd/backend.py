@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from tetrapod.generic.dialing import Dialer
 from tetrapod.generic.lifecycle import Unavailable
-from tetrapod.generic.observability.tracing.spans import here
+from tetrapod.generic.observability.tracing.spans import current_span
 from tetrapod.generic.rpc import RpcError
 from tetrapod.generic.storage.backend import BackendEvent, KeyValue, Range, WriteResult
 from tetrapod.generic.storage.etcd import etcd_pb2 as pb
@@ -110,7 +110,7 @@ class EtcdBackend:
     async def put_if(
         self, key: str, value: bytes, expected: int, *, lease: int = 0, deleting: bool = False
     ) -> WriteResult:
-        here().event("TransformToStorage succeeded")
+        current_span().event("TransformToStorage succeeded")
         put = pb.RequestOp(request_put=pb.PutRequest(key=key.encode(), value=value, lease=lease))
         return await self._write(key, expected, put)
 

@@ -12,7 +12,7 @@ import uuid
 from collections import OrderedDict
 from typing import Any, Final
 
-from tetrapod.generic.observability.tracing.spans import here, traced
+from tetrapod.generic.observability.tracing.spans import current_span, traced
 from tetrapod.generic.storage.encryption.ciphers import AesGcm, SeededGcm
 from tetrapod.generic.storage.encryption.kms import kms_pb2 as pb
 from tetrapod.generic.storage.encryption.kms.objects import SEED, check, decoded, source_key
@@ -52,7 +52,7 @@ class Envelope:
 
     @traced("TransformFromStorage with envelopeTransformer", _attributes)
     async def from_storage(self, data: bytes, context: bytes) -> Plain:
-        span = here()
+        span = current_span()
         span.event("About to decode encrypted object")
         obj = decoded(data)
         span.event("Decoded encrypted object")
@@ -67,7 +67,7 @@ class Envelope:
 
     @traced("TransformToStorage with envelopeTransformer", _attributes)
     async def to_storage(self, data: bytes, context: bytes) -> bytes:
-        span = here()
+        span = current_span()
         state = self._probe.state()
         state.check_writable()
         self._keep(state.source, state.cipher)
@@ -88,7 +88,7 @@ class Envelope:
         cipher = self._ciphers.get(source)
         if cipher is not None:
             return cipher
-        span = here()
+        span = current_span()
         span.event("About to decrypt DEK using remote service")
         fetch = self._fetches.get(source)
         if fetch is None:
