@@ -26,6 +26,15 @@ _OMITTED: Final = object()
 """The value of an error that does not show the invalid value."""
 
 
+class TypedText(str):
+    """A text of a named Go type such as `Protocol`, or behind a pointer, which errors quote as JSON instead of by %q.
+
+    The two differ in `<`, `>`, `&` and control characters.
+    """
+
+    __slots__ = ()
+
+
 def child(path: str, *names: str) -> str:
     """Return the path of a field below `path`: `child("spec", "a", "b")` is `spec.a.b`.
 
@@ -213,13 +222,13 @@ _WITHOUT_VALUE: Final = frozenset({"FieldValueRequired", "FieldValueForbidden", 
 def format_value(value: Any) -> str:
     """Return an invalid value as upstream's messages show it: strings quoted as by %q, objects as JSON, nil as null.
 
-    Long values are shortened.
+    A `TypedText` counts as an object. Long values are shortened.
     """
-    if isinstance(value, str):
+    if isinstance(value, str) and not isinstance(value, TypedText):
         return format_text(value)
     if isinstance(value, float):
         return go_float(value)
-    return cut(as_go_writes(orjson.dumps(value)).decode().translate(_HTML), MAX_VALUE)
+    return cut(as_go_writes(orjson.dumps(value)).decode().translate(HTML), MAX_VALUE)
 
 
 def format_text(text: str) -> str:
@@ -229,7 +238,7 @@ def format_text(text: str) -> str:
     return f"{go_quote(text[:MAX_VALUE])}... ({len(text) - MAX_VALUE:,} more characters)"
 
 
-_HTML: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+HTML: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 """The characters that Go's JSON encoder escapes for HTML."""
 
 
@@ -294,7 +303,7 @@ def not_found(path: str, value: Any) -> FieldError:
     return FieldError("FieldValueNotFound", path, "", value)
 
 
-def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
+def not_supported(path: str, value: Any, supported: Iterable[str], *, typed: bool = True) -> FieldError:
     """Return an error for a value that is not one of `supported`.
 
     The supported values are listed in the given order; those of a set are sorted, as upstream does.
@@ -303,7 +312,10 @@ def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError
         path: the path of the field.
         value: the value, which the message shows.
         supported: the supported values.
+        typed: whether the value has a named type in Go, as those of most enumerations have (`TypedText`).
     """
+    if typed and isinstance(value, str):
+        value = TypedText(value)
     ordered = sorted(supported) if isinstance(supported, (set, frozenset)) else supported
     listed = ", ".join(go_quote(v) for v in ordered)
     return FieldError("FieldValueNotSupported", path, f"supported values: {listed}" if listed else "", value)

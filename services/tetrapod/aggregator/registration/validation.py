@@ -6,7 +6,7 @@ import base64
 from typing import Final
 
 from tetrapod.aggregator.apiservice import group_version, name_for
-from tetrapod.machinery.field import FieldError, distinct, index, invalid, required
+from tetrapod.machinery.field import FieldError, TypedText, distinct, index, invalid, required
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.metadata import validate_object_meta
@@ -71,5 +71,7 @@ def validate_status(obj: Object) -> list[FieldError]:
         if status not in _STATUSES:
             supported = ", ".join(f'"{s}"' for s in _STATUSES)
             path = index("status.conditions", i) + ".status"
-            errors.append(FieldError("FieldValueNotSupported", path, f"supported values: {supported}", status))
+            errors.append(
+                FieldError("FieldValueNotSupported", path, f"supported values: {supported}", TypedText(status))
+            )
     return errors

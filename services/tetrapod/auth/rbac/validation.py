@@ -103,22 +103,24 @@ def _role_ref_errors(ref: Object, namespaced: bool) -> list[FieldError]:
     errors = []
     group, kind, name = ref.get("apiGroup", ""), ref.get("kind", ""), ref.get("name", "")
     if group != RBAC_GROUP:
-        errors.append(field.not_supported("roleRef.apiGroup", group, [RBAC_GROUP]))
+        errors.append(field.not_supported("roleRef.apiGroup", group, [RBAC_GROUP], typed=False))
     kinds = ["Role", "ClusterRole"] if namespaced else ["ClusterRole"]
     if kind not in kinds:
-        errors.append(field.not_supported("roleRef.kind", kind, kinds))
+        errors.append(field.not_supported("roleRef.kind", kind, kinds, typed=False))
     return errors + [field.invalid("roleRef.name", name, text) for text in name_is_path_segment(name, False) if name]
 
 
 def _subject_errors(subject: Object, namespaced: bool, path: str) -> list[FieldError]:
     kind, name, group = subject.get("kind", ""), subject.get("name", ""), subject.get("apiGroup") or ""
     if kind not in _SUBJECT_KINDS:
-        return [field.not_supported(f"{path}.kind", kind, _SUBJECT_KINDS)]
+        return [field.not_supported(f"{path}.kind", kind, _SUBJECT_KINDS, typed=False)]
     if kind != "ServiceAccount":
-        return [] if group == RBAC_GROUP else [field.not_supported(f"{path}.apiGroup", group, [RBAC_GROUP])]
+        return (
+            [] if group == RBAC_GROUP else [field.not_supported(f"{path}.apiGroup", group, [RBAC_GROUP], typed=False)]
+        )
     errors = [field.invalid(f"{path}.name", name, text) for text in name_is_dns_subdomain(name, False) if name]
     if group:
-        errors.append(field.not_supported(f"{path}.apiGroup", group, [""]))
+        errors.append(field.not_supported(f"{path}.apiGroup", group, [""], typed=False))
     if not namespaced and not subject.get("namespace"):
         errors.append(field.required(f"{path}.namespace"))
     return errors

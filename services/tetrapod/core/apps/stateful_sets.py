@@ -151,7 +151,7 @@ def _pod_management(spec: Object) -> list[FieldError]:
         return [field.required(path)]
     if policy in ("OrderedReady", "Parallel"):
         return []
-    return [field.invalid(path, policy, "must be 'OrderedReady' or 'Parallel'")]
+    return [field.invalid(path, field.TypedText(policy), "must be 'OrderedReady' or 'Parallel'")]
 
 
 def _update_strategy(strategy: Object, *, recreate: bool) -> list[FieldError]:
@@ -181,7 +181,8 @@ def _rolling_update(update: Object, path: str) -> list[FieldError]:
         return errors
     errors += rolling.amount(unavailable, at)
     if rolling.number(unavailable) == 0:
-        errors.append(field.invalid(at, unavailable, "cannot be 0"))
+        shown = field.TypedText(unavailable) if isinstance(unavailable, str) else unavailable
+        errors.append(field.invalid(at, shown, "cannot be 0"))
     return errors + rolling.at_most_all(unavailable, at)
 
 
@@ -250,7 +251,7 @@ def _shown(name: str, value: object) -> object:
         return go_structs.selector(value)  # type: ignore[arg-type]
     if name == "volumeClaimTemplates" and isinstance(value, list):
         return internal_list("PersistentVolumeClaim", value)
-    return value
+    return field.TypedText(value) if name == "podManagementPolicy" and isinstance(value, str) else value
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:

@@ -142,17 +142,17 @@ def _schedule(schedule: str, zone: str | None, had_zone: bool) -> list[FieldErro
 
 
 def _time_zone(zone: str) -> list[FieldError]:
-    path = "spec.timeZone"
+    path, shown = "spec.timeZone", field.TypedText(zone)  # a pointer in Go
     if not zone:
-        return [field.invalid(path, zone, "timeZone must be nil or non-empty string")]
+        return [field.invalid(path, shown, "timeZone must be nil or non-empty string")]
     if any(part in (".", "..") or part.startswith("-") or not _ZONE_PART(part) for part in zone.split("/")):
-        return [field.invalid(path, zone, f"unknown time zone {zone}")]
+        return [field.invalid(path, shown, f"unknown time zone {zone}")]
     errors: list[FieldError] = []
     if zone.lower() == "local":
         text = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
-        errors.append(field.invalid(path, zone, text))
+        errors.append(field.invalid(path, shown, text))
     error = zone_error(zone)
-    return [*errors, field.invalid(path, zone, error)] if error else errors
+    return [*errors, field.invalid(path, shown, error)] if error else errors
 
 
 def warnings(obj: Object, old: Object | None) -> list[str]:

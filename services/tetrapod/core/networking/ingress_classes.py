@@ -84,7 +84,7 @@ def _scope(parameters: Object, path: str) -> list[FieldError]:
             if namespace is None:
                 return [field.required(at, "`parameters.scope` is set to 'Namespace'")]
             return [field.invalid(at, namespace, text) for text in validate_namespace_name(namespace, False)]
-    return [field.not_supported(f"{path}.scope", scope, ["Cluster", "Namespace"])]
+    return [field.not_supported(f"{path}.scope", scope, ["Cluster", "Namespace"], typed=False)]
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:

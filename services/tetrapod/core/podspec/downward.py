@@ -103,7 +103,7 @@ def resource_ref(ref: Object, path: str, *, volume: bool) -> list[FieldError]:
     elif not name:
         errors.append(field.required(f"{path}.resource"))
     elif name not in RESOURCES and not name.startswith(_HUGE_PAGES):
-        errors.append(field.not_supported(f"{path}.resource", name, RESOURCES))
+        errors.append(field.not_supported(f"{path}.resource", name, RESOURCES, typed=False))
     return errors + _divisor(name, ref.get("divisor"), f"{path}.divisor")
 
 

@@ -168,7 +168,7 @@ def _certificate(certificate: Object, path: str) -> list[FieldError]:
     errors += user_id(certificate.get("user"), f"{path}.user")
     key = certificate.get("keyType") or ""
     if key not in _KEY_TYPES:
-        errors.append(field.not_supported(f"{path}.keyType", key, _KEY_TYPES))
+        errors.append(field.not_supported(f"{path}.keyType", key, _KEY_TYPES, typed=False))
     seconds = certificate.get("maxExpirationSeconds")
     if seconds is not None and seconds < 3600:
         errors.append(

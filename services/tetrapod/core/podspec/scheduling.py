@@ -140,7 +140,7 @@ def _node_requirement(requirement: Object, path: str, any_value: bool) -> list[F
                 field.required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
             )
     else:
-        errors.append(field.invalid(f"{path}.operator", operator, "not a valid selector operator"))
+        errors.append(field.invalid(f"{path}.operator", field.TypedText(operator), "not a valid selector operator"))
     errors += validate_label_name(requirement.get("key") or "", f"{path}.key")
     if not any_value:
         for i, value in enumerate(values):
@@ -160,7 +160,7 @@ def _node_field(requirement: Object, path: str) -> list[FieldError]:
             text = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
             errors.append(field.required(f"{path}.values", text))
     else:
-        errors.append(field.invalid(f"{path}.operator", operator, "not a valid selector operator"))
+        errors.append(field.invalid(f"{path}.operator", field.TypedText(operator), "not a valid selector operator"))
     if key != "metadata.name":
         return [*errors, field.invalid(f"{path}.key", key, "not a valid field selector key")]
     for i, value in enumerate(values):
@@ -256,10 +256,12 @@ def _toleration(toleration: Object, path: str, compares: bool) -> list[FieldErro
     errors = validate_label_name(key, f"{path}.key") if key else []
     if not key and operator != "Exists":
         text = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-        errors.append(field.invalid(f"{path}.operator", operator, text))
+        errors.append(field.invalid(f"{path}.operator", field.TypedText(operator), text))
     if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
         errors.append(
-            field.invalid(f"{path}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
+            field.invalid(
+                f"{path}.effect", field.TypedText(effect), "effect must be 'NoExecute' when `tolerationSeconds` is set"
+            )
         )
     if operator in ("", "Equal"):
         if texts := is_valid_label_value(value):

@@ -339,9 +339,9 @@ def azure_disk(source: Object, path: str) -> list[FieldError]:
     errors += known(caching, _CACHING, f"{path}.cachingMode") if caching is not None else []
     errors += known(kind, _DISK_KINDS, f"{path}.kind") if kind is not None else []
     if kind == "Managed" and not uri.startswith("/subscriptions/"):
-        errors.append(field.not_supported(f"{path}.diskURI", uri, [_MANAGED_URI]))
+        errors.append(field.not_supported(f"{path}.diskURI", uri, [_MANAGED_URI], typed=False))
     if kind is not None and kind != "Managed" and not uri.startswith("https://"):
-        errors.append(field.not_supported(f"{path}.diskURI", uri, [_BLOB_URI]))
+        errors.append(field.not_supported(f"{path}.diskURI", uri, [_BLOB_URI], typed=False))
     return errors
 
 

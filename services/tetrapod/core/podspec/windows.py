@@ -74,7 +74,10 @@ def windows_options(options: Object | None, path: str) -> list[FieldError]:
             text = f"gmsaCredentialSpec size must be under {_GMSA_KIB} KiB"
             errors.append(field.invalid(f"{path}.gmsaCredentialSpec", content, text))
     if (user := options.get("runAsUserName")) is not None:
-        errors += [field.invalid(f"{path}.runAsUserName", user, f"runAsUserName{text}") for text in _user_texts(user)]
+        errors += [
+            field.invalid(f"{path}.runAsUserName", field.TypedText(user), f"runAsUserName{text}")
+            for text in _user_texts(user)
+        ]
     return errors
 
 

@@ -128,4 +128,4 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     errors: list[FieldError] = []
     if (new.get("value") or 0) != (old.get("value") or 0):
         errors.append(field.forbidden("value", "may not be changed in an update."))
-    return errors + immutable(new.get("preemptionPolicy"), old.get("preemptionPolicy"), "preemptionPolicy")
+    return errors + immutable(new.get("preemptionPolicy"), old.get("preemptionPolicy"), "preemptionPolicy", typed=True)

@@ -76,7 +76,7 @@ def validate(obj: Object) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[str] = set()
     for i, item in enumerate((obj.get("spec") or {}).get("limits") or ()):
-        path, kind = f"spec.limits[{i}]", item.get("type") or ""
+        path, kind = f"spec.limits[{i}]", field.TypedText(item.get("type") or "")
         errors += _type(kind, f"{path}.type")
         if kind in seen:
             errors.append(field.duplicate(f"{path}.type", kind))

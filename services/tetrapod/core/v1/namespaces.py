@@ -145,7 +145,8 @@ class NamespaceStatusStrategy(NamespaceStrategy):
             expected, condition = "Active", "is empty"
         if phase == expected:
             return []
-        return [field.invalid("status.Phase", phase, f"may only be '{expected}' if `deletionTimestamp` {condition}")]
+        text = f"may only be '{expected}' if `deletionTimestamp` {condition}"
+        return [field.invalid("status.Phase", field.TypedText(phase or ""), text)]
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         return [("spec",)]

@@ -138,7 +138,7 @@ def _selector(selector: Object, counted: list[str], spec: Object) -> list[FieldE
             expression.get("values") or [],
         )
         if scope not in SCOPES:
-            errors.append(field.invalid(f"{path}.scopeName", scope, "unsupported scope"))
+            errors.append(field.invalid(f"{path}.scopeName", field.TypedText(scope), "unsupported scope"))
         text = "unsupported scope applied to resource"
         errors += [field.invalid(path, shown, text) for name in counted if not _applies(scope, name)]
         if scope in _EXISTS_ONLY and operator != "Exists":
@@ -162,7 +162,7 @@ def _operator(operator: str, values: list[str], path: str) -> list[FieldError]:
     if operator in ("Exists", "DoesNotExist"):
         text = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
         return [field.invalid(f"{path}.values", values, text)] if values else []
-    return [field.invalid(f"{path}.operator", operator, "not a valid selector operator")]
+    return [field.invalid(f"{path}.operator", field.TypedText(operator), "not a valid selector operator")]
 
 
 def warnings(quota: Object, old: Object | None) -> list[str]:

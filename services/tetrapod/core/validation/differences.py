@@ -40,7 +40,7 @@ def spec_difference(type_name: str, old: Object, new: Object) -> str:
         old: the stored object, in its JSON form.
         new: the new object, in its JSON form.
     """
-    old_lines, new_lines = (_text(internal(type_name, value)).splitlines() for value in (old, new))
+    old_lines, new_lines = (_text(internal(type_name, value)).split("\n") for value in (old, new))
     lines = list(difflib.unified_diff(old_lines, new_lines, lineterm=""))[2:]
     return "".join(f"{line}\n" for line in lines)
 
@@ -66,5 +66,4 @@ def pod_template(template: Object) -> Object:
 
 
 def _text(value: Any) -> str:
-    text = json.dumps(value, indent=1, ensure_ascii=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return json.dumps(value, indent=1, ensure_ascii=False).translate(field.HTML)

@@ -123,22 +123,26 @@ def one_of(value: str | None, allowed: Collection[str], path: str) -> list[Field
     return known(value, allowed, path)
 
 
-def known(value: str, allowed: Collection[str], path: str) -> list[FieldError]:
+def known(value: str, allowed: Collection[str], path: str, *, typed: bool = True) -> list[FieldError]:
     """Return an "Unsupported value" error unless the value, which may be empty, is one of `allowed`.
 
     Args:
         path: the field path of the value, for the errors.
+        typed: whether the value has a named type in Go (`field.not_supported`).
     """
-    return [] if value in allowed else [field.not_supported(path, value, allowed)]
+    return [] if value in allowed else [field.not_supported(path, value, allowed, typed=typed)]
 
 
-def immutable(new: Any, old: Any, path: str) -> list[FieldError]:
+def immutable(new: Any, old: Any, path: str, *, typed: bool = False) -> list[FieldError]:
     """Return an error unless the values are equal (`==`).
 
     Args:
         path: the field path of the value, for the errors.
+        typed: whether a text has a named type or is behind a pointer in Go (`TypedText`).
     """
-    return [] if new == old else [field.invalid(path, new, IMMUTABLE)]
+    if new == old:
+        return []
+    return [field.invalid(path, field.TypedText(new) if typed and isinstance(new, str) else new, IMMUTABLE)]
 
 
 def fixed(new: Any, old: Any, path: str) -> list[FieldError]:

@@ -152,6 +152,7 @@ def resource_name(name: str, path: str) -> list[FieldError]:
     Args:
         path: the field path of the name, for the errors.
     """
+    name = field.TypedText(name)
     if errors := qualified_name(name, path):
         return errors
     if "/" not in name and name not in _STANDARD and not is_quota_huge_page(name):
@@ -169,6 +170,7 @@ def container_resource_name(name: str, path: str) -> list[FieldError]:
     """
     if name in _CONTAINER:
         return []
+    name = field.TypedText(name)
     errors = resource_name(name, path)
     if "/" not in name:
         if not is_huge_page(name):
@@ -195,6 +197,7 @@ def quota_resource_name(name: str, path: str) -> list[FieldError]:
     Args:
         path: the field path of the name, for the errors.
     """
+    name = field.TypedText(name)
     errors = resource_name(name, path)
     if "/" not in name and not is_standard_for_quota(name):
         errors.append(field.invalid(path, name, "must be a standard resource for quota"))

@@ -24,7 +24,7 @@ def amount(value: IntOrString | None, path: str) -> list[FieldError]:
         path: the field path of the value, for the errors.
     """
     if isinstance(value, str):
-        return [field.invalid(path, value, text) for text in is_valid_percent(value)]
+        return [field.invalid(path, field.TypedText(value), text) for text in is_valid_percent(value)]
     return [field.invalid(path, value, NOT_NEGATIVE)] if (value or 0) < 0 else []
 
 

@@ -60,7 +60,7 @@ def validate_enum(value: str, accepted: Sequence[str], path: str) -> list[FieldE
     """
     if not value:
         return [required(path)]
-    return [] if value in accepted else [not_supported(path, value, accepted)]
+    return [] if value in accepted else [not_supported(path, value, accepted, typed=False)]
 
 
 def has_recognized_version(conversion: Object | None) -> bool:

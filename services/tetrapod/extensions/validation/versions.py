@@ -9,7 +9,7 @@ from tetrapod.extensions.validation.columns import validate_column, validate_sub
 from tetrapod.extensions.validation.internal_types import is_set, rule_struct, schema_struct
 from tetrapod.extensions.validation.internal_version import Version
 from tetrapod.extensions.validation.selectable import validate_selectable_fields
-from tetrapod.machinery.field import FieldError, child, index, invalid
+from tetrapod.machinery.field import FieldError, TypedText, child, index, invalid
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema import crd_schema
 from tetrapod.machinery.schema.crd_schema import Rules
@@ -144,4 +144,4 @@ def _deprecation_errors(version: Version, path: str) -> list[FieldError]:
             texts.append(f"must only contain printable UTF-8 characters; non-printable character found at index {at}")
             break
         at += len(char.encode())
-    return [invalid(path, warning, text) for text in texts]
+    return [invalid(path, TypedText(warning), text) for text in texts]

@@ -84,7 +84,9 @@ def validate_label_selector_requirement(
                 )
             )
     else:
-        errors.append(field.invalid(field.child(path, "operator"), op, "not a valid selector operator"))
+        errors.append(
+            field.invalid(field.child(path, "operator"), field.TypedText(op), "not a valid selector operator")
+        )
     errors += validate_label_name(expression.get("key", ""), field.child(path, "key"))
     if not allow_invalid_values:
         for i, value in enumerate(values):

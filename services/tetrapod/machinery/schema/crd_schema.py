@@ -240,7 +240,7 @@ def _keyword_errors(schema: Object, path: str, rules: Rules) -> list[FieldError]
 
     kind = schema.get("type") or ""
     if rules.valid_types and kind and kind not in TYPES:
-        errors.append(not_supported(child(path, "type"), kind, TYPES))
+        errors.append(not_supported(child(path, "type"), kind, TYPES, typed=False))
     if schema.get("default") is not None and rules.no_defaults is not None:
         forbid("default", f"must not be set {rules.no_defaults}".rstrip())
     if schema.get("id"):

@@ -35,13 +35,13 @@ def list_type_errors(schema: Object, path: str, *, atomic_sets: bool, keyed_list
     if map_type is not None and kind != "object":
         errors.append(_wrong_type(kind, path, f"must be object if {_MAP} is specified"))
     if map_type is not None and map_type not in ("atomic", "granular"):
-        errors.append(not_supported(child(path, _MAP), map_type, ("atomic", "granular")))
+        errors.append(not_supported(child(path, _MAP), map_type, ("atomic", "granular"), typed=False))
     if list_type is not None and kind != "array":
         errors.append(_wrong_type(kind, path, f"must be array if {_LIST} is specified"))
     elif atomic_sets and list_type == "set" and items is not None:
         errors += set_item_errors(items, child(path, "items"))
     if list_type is not None and list_type not in ("atomic", "set", "map"):
-        errors.append(not_supported(child(path, _LIST), list_type, ("atomic", "set", "map")))
+        errors.append(not_supported(child(path, _LIST), list_type, ("atomic", "set", "map"), typed=False))
     if keys and list_type != "map":
         at, text = child(path, _LIST), f"must be map if {_KEYS} is non-empty"
         errors.append(required(at, text) if list_type is None else invalid(at, list_type, text))

@@ -140,7 +140,9 @@ def _target(source: Object, path: str) -> list[FieldError]:
     kind = target.get("type") or ""
     errors = [] if kind else [field.required(f"{at}.type", "must specify a metric target type")]
     if kind not in _TARGETS:
-        errors.append(field.invalid(f"{at}.type", kind, "must be either Utilization, Value, or AverageValue"))
+        errors.append(
+            field.invalid(f"{at}.type", field.TypedText(kind), "must be either Utilization, Value, or AverageValue")
+        )
     amounts = {
         key: quantities.quantity(target[key]) for key in ("value", "averageValue") if target.get(key) is not None
     }

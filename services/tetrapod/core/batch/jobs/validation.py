@@ -228,7 +228,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def _as_is(value: Any) -> Any:
-    return value
+    return field.TypedText(value) if isinstance(value, str) else value
 
 
 _FROZEN: Final = {

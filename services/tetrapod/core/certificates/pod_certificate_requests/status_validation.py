@@ -65,7 +65,7 @@ def _decisions(listed: list[Object]) -> list[FieldError]:
     for i, condition in enumerate(listed):
         path, kind = f"status.conditions.[{i}]", condition.get("type") or ""
         if kind not in _DECISIONS:
-            errors.append(field.not_supported(f"{path}.type", kind, _DECISIONS))
+            errors.append(field.not_supported(f"{path}.type", kind, _DECISIONS, typed=False))
             continue
         decisions += 1
         if decisions > 1:

@@ -51,7 +51,8 @@ def validate(obj: Object) -> list[FieldError]:
     if annotations_size(annotations) > ANNOTATIONS_SIZE_LIMIT:
         errors.append(field.too_long(path, ANNOTATIONS_SIZE_LIMIT))
     for kind in ("pod", "serviceAccount", "node"):
-        errors += dns_subdomain(spec.get(f"{kind}Name") or "", f"spec.{kind}Name")
+        name = spec.get(f"{kind}Name") or ""
+        errors += dns_subdomain(field.TypedText(name) if kind == "node" else name, f"spec.{kind}Name")
         errors += _uid(spec.get(f"{kind}UID") or "", f"spec.{kind}UID")
     seconds, path = spec.get("maxExpirationSeconds"), "spec.maxExpirationSeconds"
     if seconds is None:

@@ -43,7 +43,7 @@ def _validate(spec: Object, existing: Object | None) -> list[FieldError]:
     if existing is not None:
         errors.written += immutable(pool.get("name"), (existing.get("pool") or {}).get("name"), "spec.pool.name")
         errors.written += immutable(spec.get("driver"), existing.get("driver"), "spec.driver")
-        errors.written += immutable(spec.get("nodeName"), existing.get("nodeName"), "spec.nodeName")
+        errors.written += immutable(spec.get("nodeName"), existing.get("nodeName"), "spec.nodeName", typed=True)
     errors.written += _selection(spec)
     if spec.get("sharedCounters") is not None and spec.get("devices") is not None:
         errors.written.append(field.invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed"))

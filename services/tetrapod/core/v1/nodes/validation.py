@@ -89,8 +89,30 @@ def _annotations(obj: Object) -> list[FieldError]:
             errors.append(field.invalid("metadata.annotations", _TAINTS, detail))
         elif isinstance(listed := json.loads(taints_json), list):
             errors += taints(listed, f"metadata.annotations.{_TAINTS}")
-    if (avoid_pods_json := annotations.get(_AVOID_PODS)) and (detail := explain(avoid_pods_json.encode())):
-        errors.append(field.invalid("metadata.annotations.AvoidPods", _AVOID_PODS, detail))
+    if avoid_pods_json := annotations.get(_AVOID_PODS):
+        if detail := explain(avoid_pods_json.encode()):
+            errors.append(field.invalid("metadata.annotations.AvoidPods", _AVOID_PODS, detail))
+        else:
+            errors += _avoided_pods(json.loads(avoid_pods_json), f"metadata.annotations.{_AVOID_PODS}")
+    return errors
+
+
+def _avoided_pods(avoid_pods: Any, path: str) -> list[FieldError]:
+    """Validate the entries of AvoidPods: each names the controller of the pods that the node does not prefer.
+
+    Args:
+        avoid_pods: the decoded annotation.
+        path: the field path of the entries, for errors.
+    """
+    entries = avoid_pods.get("preferAvoidPods") if isinstance(avoid_pods, dict) else None
+    errors: list[FieldError] = []
+    for i, entry in enumerate(entries if isinstance(entries, list) else ()):
+        at = f"{path}[{i}].PodSignature"
+        controller = ((entry or {}).get("podSignature") or {}).get("podController")
+        if controller is None:
+            errors.append(field.required(at))
+        elif controller.get("controller") is False:
+            errors.append(field.invalid(f"{at}.PodController.Controller", False, "must point to a controller"))
     return errors
 
 

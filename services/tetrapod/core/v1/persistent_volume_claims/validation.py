@@ -80,7 +80,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
             )
         )
     errors += _shrinking(new_spec, old_spec, old)
-    errors += immutable(new_spec.get("volumeMode"), old_spec.get("volumeMode"), "volumeMode")
+    errors += immutable(new_spec.get("volumeMode"), old_spec.get("volumeMode"), "volumeMode", typed=True)
     errors += unchanged_attributes_class(new_spec, old_spec)
     return errors + _attributes_class(
         new_spec.get("volumeAttributesClassName"), old_spec.get("volumeAttributesClassName"), old

@@ -249,7 +249,9 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
         )
         errors.append(field.forbidden("spec.persistentvolumesource", text))
     if spec.get("volumeMode") != old_spec.get("volumeMode"):
-        errors.append(field.invalid("volumeMode", spec.get("volumeMode"), FIELD_IMMUTABLE))
+        mode = spec.get("volumeMode")
+        shown_mode = field.TypedText(mode) if isinstance(mode, str) else mode
+        errors.append(field.invalid("volumeMode", shown_mode, FIELD_IMMUTABLE))
     affinity = old_spec.get("nodeAffinity")
     mutable = affinity is None or feature_gates.enabled("MutablePVNodeAffinity")
     if not mutable and not _moves_beta_labels_to_ga(spec.get("nodeAffinity"), affinity):

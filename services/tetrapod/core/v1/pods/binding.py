@@ -46,7 +46,7 @@ class BindingRest(Rest):
         target = obj.get("target") or {}
         errors = []
         if target.get("kind") not in ("", None, "Node"):
-            errors.append(field.not_supported("target.kind", target["kind"], ["Node", "<empty>"]))
+            errors.append(field.not_supported("target.kind", target["kind"], ["Node", "<empty>"], typed=False))
         if not target.get("name"):
             errors.append(field.required("target.name"))
         elif not errors:

@@ -87,4 +87,8 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
     If the stored version has `immutable: true`, this and the data are immutable too.
     """
-    return immutable(new.get("type", ""), old.get("type", ""), "type") + frozen(new, old, "data") + validate(new)
+    return (
+        immutable(new.get("type", ""), old.get("type", ""), "type", typed=True)
+        + frozen(new, old, "data")
+        + validate(new)
+    )

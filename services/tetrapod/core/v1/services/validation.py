@@ -87,7 +87,7 @@ def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
     errors += _balancer_class(spec, None)
     errors += _traffic(spec, kind)
     if (distribution := spec.get("trafficDistribution")) is not None:
-        errors += known(distribution, _DISTRIBUTIONS, "spec.trafficDistribution")
+        errors += known(distribution, _DISTRIBUTIONS, "spec.trafficDistribution", typed=False)
     return errors
 
 
@@ -230,7 +230,8 @@ def _balancer_class(spec: Object, old_spec: Object | None) -> list[FieldError]:
         and old_spec.get("type") == spec.get("type") == "LoadBalancer"
         and old_spec.get("loadBalancerClass") != balancer_class
     ):
-        errors.append(field.invalid(path, balancer_class, "may not change once set"))
+        shown = None if balancer_class is None else field.TypedText(balancer_class)
+        errors.append(field.invalid(path, shown, "may not change once set"))
     if balancer_class is None:
         return errors
     if spec.get("type") == "LoadBalancer":
