@@ -38,6 +38,8 @@ POLICIES: Final[dict[str, dict[str, Any]]] = {
     "each": {"validations": [{"expression": _EACH}]},
     "pairs": {"validations": [{"expression": "object.data.all(k, object.data.exists(l, l == k + 'x'))"}]},
     "patterns": {"validations": [{"expression": "object.data.all(k, k.matches('^[a-z0-9]+(-[a-z0-9]+)*$'))"}]},
+    "slow-pattern": {"validations": [{"expression": "object.data.all(k, !object.data[k].matches('a[ab]{999}c'))"}]},
+    "formats": {"validations": [{"expression": "object.data.all(k, '%s'.format([object.data]) != k)"}]},
     "messages": {"validations": [{"expression": "false", "messageExpression": "object.data.map(k, k).join(', ')"}]},
     "variables": {
         "variables": [{"name": "keys", "expression": "object.data.map(k, k + object.data[k])"}],

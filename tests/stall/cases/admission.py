@@ -32,6 +32,13 @@ _LIST: Final = CONVERTED.replace("/v1/", "/v2/")
 
 CASES: Final = [
     *(_create(f"policy: {name}", _maps(f"policy-{name}"), _data) for name in POLICIES),
+    _create(
+        "policy: slow pattern, one value of 30 kB",
+        _maps("policy-slow-pattern"),
+        lambda n: _data(1, "ab" * (n // 2)),
+        limit=30_000,
+    ),
+    _create("policy: formats, 30 kB", _maps("policy-formats"), _data, limit=30_000),
     _create("policy: pairs, 30 kB", _maps("policy-pairs"), _data, limit=30_000),
     _create("policy: pairs, strings of 100 kB", _maps("policy-pairs"), lambda n: _data(n, "v" * 100_000)),
     Case(

@@ -31,9 +31,9 @@ def evaluations(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bool, int]]:
     evaluated: list[tuple[bool, int]] = []
     evaluate = Program.evaluate
 
-    def counted(self: Program, bindings: Any, meter: Meter, limit: int) -> Any:
+    def counted(self: Program, bindings: Any, meter: Meter, limit: int, deadline: float) -> Any:
         try:
-            return evaluate(self, bindings, meter, limit)
+            return evaluate(self, bindings, meter, limit, deadline)
         finally:
             evaluated.append((threading.current_thread() is threading.main_thread(), meter.cost))
 
@@ -54,7 +54,9 @@ def _compiled(*variables: str) -> tuple[Any, Composer]:
 
 async def test_a_cheap_expression_is_evaluated_on_the_event_loop(evaluations: list[tuple[bool, int]]) -> None:
     compiled, composer = _compiled()
-    outcome, _ = await Activation(_bindings(10), composer.variables, None).evaluate_one(compiled, RUNTIME_BUDGET)
+    outcome, _ = await Activation(_bindings(10), composer.variables, None, large=False).evaluate_one(
+        compiled, RUNTIME_BUDGET
+    )
     assert outcome.value is True
     assert [on_loop for on_loop, _ in evaluations] == [True]
 
@@ -65,12 +67,14 @@ async def test_a_costly_expression_is_evaluated_in_a_thread_with_the_same_result
 ) -> None:
     compiled, composer = _compiled(*variables)
     bindings = _bindings(20_000)
-    outcome, left = await Activation(bindings, composer.variables, None).evaluate_one(compiled, RUNTIME_BUDGET)
+    outcome, left = await Activation(bindings, composer.variables, None, large=False).evaluate_one(
+        compiled, RUNTIME_BUDGET
+    )
     assert outcome.value is True
     assert any(not on_loop for on_loop, _ in evaluations)
     assert sum(cost for on_loop, cost in evaluations if on_loop) <= 2 * evaluation.QUICK_COST
     monkeypatch.setattr(evaluation, "QUICK_COST", RUNTIME_BUDGET)
-    at_once = await Activation(bindings, composer.variables, None).evaluate_one(compiled, RUNTIME_BUDGET)
+    at_once = await Activation(bindings, composer.variables, None, large=False).evaluate_one(compiled, RUNTIME_BUDGET)
     assert (at_once[0].value, at_once[1]) == (True, left)
 
 
@@ -78,15 +82,48 @@ async def test_expressions_of_one_activation_share_the_cost_on_the_event_loop(
     evaluations: list[tuple[bool, int]],
 ) -> None:
     compiled, composer = _compiled()
-    activation = Activation(_bindings(2_000), composer.variables, None)
+    activation = Activation(_bindings(2_000), composer.variables, None, large=False)
     await activation.all([compiled] * 20, RUNTIME_BUDGET)
     assert sum(cost for on_loop, cost in evaluations if on_loop) <= 2 * evaluation.QUICK_COST
+
+
+async def test_expressions_about_large_objects_are_evaluated_in_a_thread_from_the_start(
+    evaluations: list[tuple[bool, int]],
+) -> None:
+    compiled, composer = _compiled()
+    activation = Activation(_bindings(10), composer.variables, None, large=True)
+    outcome, _ = await activation.evaluate_one(compiled, RUNTIME_BUDGET)
+    assert outcome.value is True
+    assert [on_loop for on_loop, _ in evaluations] == [False]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "object.data.k0.matches('a[ab]{999}c')",
+        "object.data.k0.find('a[ab]{99}c') != ''",
+        "object.data.k0.findAll('.').size() < 0",
+        "lists.range(900000).size() < 0",
+        "sets.contains(lists.range(150), lists.range(150)) && false",
+        "object.data.k0.split('').exists(c, '%s'.format([object]) == '')",
+    ],
+)
+async def test_a_call_that_takes_longer_than_its_cost_is_executed_in_a_thread(
+    evaluations: list[tuple[bool, int]], expression: str
+) -> None:
+    composer = Composer(params=False)
+    compiled = composer.compile(expression, BOOL)
+    bindings = {**_bindings(0), "object": {"data": {"k0": "ab" * 10_000}}}
+    activation = Activation(bindings, composer.variables, None, large=False)
+    outcome, _ = await activation.evaluate_one(compiled, RUNTIME_BUDGET)
+    assert outcome.value is False or "cost limit exceeded" in outcome.error
+    assert [on_loop for on_loop, _ in evaluations] == [True, False]
 
 
 async def test_the_budget_of_a_policy_also_ends_evaluations_in_a_thread() -> None:
     compiled, composer = _compiled()
     with pytest.raises(BudgetExceeded):
-        await Activation(_bindings(20_000), composer.variables, None).evaluate_one(compiled, 50_000)
+        await Activation(_bindings(20_000), composer.variables, None, large=False).evaluate_one(compiled, 50_000)
 
 
 def test_the_object_is_not_encoded_for_webhooks_that_are_not_called_again() -> None:

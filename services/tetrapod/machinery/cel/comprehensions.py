@@ -8,6 +8,7 @@ Upstream: cel-go interpreter/interpretable.go, evalFold and folder.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import inf
 from typing import Any
 
 from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
@@ -22,7 +23,7 @@ def binder(slot: int, slot2: int | None) -> _Bind:
     """Return a generator function that iterates over a list or map and assigns the variables of a comprehension.
 
     It takes the frame of the evaluation and the list or map, and yields after storing an element. It raises
-    `EvaluationError` for values of other types, and `CostLimitExceeded` between elements.
+    `EvaluationError` for values of other types, and `CostLimitExceeded` and `TakesTooLong` between elements.
 
     Args:
         slot: the index in `Frame.slots` of the first variable: the element of a list or key of a map, if there is only
@@ -32,7 +33,7 @@ def binder(slot: int, slot2: int | None) -> _Bind:
     if slot2 is None:
 
         def one(f: Frame, over: Any) -> Iterable[None]:
-            slots, limit = f.slots, f.limit
+            slots, limit, timed = f.slots, f.limit, f.deadline < inf
             if not isinstance(over, (list, dict, ObjectLike)):
                 raise EvaluationError(f"got '{go_type(over)}', expected iterable type")
             for item in over:
@@ -40,11 +41,13 @@ def binder(slot: int, slot2: int | None) -> _Bind:
                 yield
                 if f.cost > limit:
                     raise CostLimitExceeded
+                if timed:
+                    f.check_time()
 
         return one
 
     def two(f: Frame, over: Any) -> Iterable[None]:
-        slots, limit = f.slots, f.limit
+        slots, limit, timed = f.slots, f.limit, f.deadline < inf
         if isinstance(over, list):
             pairs: Iterable[tuple[Any, Any]] = enumerate(over)
         elif isinstance(over, (dict, ObjectLike)):
@@ -55,6 +58,8 @@ def binder(slot: int, slot2: int | None) -> _Bind:
             yield
             if f.cost > limit:
                 raise CostLimitExceeded
+            if timed:
+                f.check_time()
 
     return two
 

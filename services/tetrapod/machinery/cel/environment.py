@@ -12,6 +12,7 @@ expression is first needed, never at start-up.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -161,7 +162,13 @@ class Program:
         """Return the lowest and highest cost of an evaluation, given the largest sizes that the types allow."""
         return estimate(self._node, self._environment.variables)
 
-    def evaluate(self, bindings: Mapping[str, Any], meter: Meter | None = None, limit: int = PER_CALL_LIMIT) -> Any:
+    def evaluate(
+        self,
+        bindings: Mapping[str, Any],
+        meter: Meter | None = None,
+        limit: int = PER_CALL_LIMIT,
+        deadline: float = math.inf,
+    ) -> Any:
         """Evaluate the expression and return its value.
 
         The value is None, bool, int, float, str, bytes, list, dict or an instance of a class of `values`.
@@ -173,17 +180,20 @@ class Program:
                 `variables.x`).
             meter: counts the cost, also when the evaluation fails.
             limit: the cost limit of this evaluation.
+            deadline: the time, by `time.perf_counter`, after which it ends, on the event loop. It is checked between
+                steps of the evaluation.
 
         Raises:
             EvaluationError: the result is an error.
             CostLimitExceeded: the evaluation cost more than `limit`.
+            TakesTooLong: the evaluation would take longer than the deadline allows.
             Interrupt: a binding raised it.
         """
         slots = self._plan.frame_slots()
         for name, slot in self._plan.variables.items():
             if name in bindings:
                 slots[slot] = bindings[name]
-        frame = Frame(slots, limit)
+        frame = Frame(slots, limit, deadline)
         try:
             value = self._plan.run(frame)
         except RecursionError:

@@ -17,7 +17,7 @@ from tetrapod.machinery.cel.attributes import Attribute, Conditional, Qualifier
 from tetrapod.machinery.cel.comprehensions import binder, plan_binding, plan_fold, plan_quantifier
 from tetrapod.machinery.cel.frame import MISSING, Eval, Frame
 from tetrapod.machinery.cel.library.ordering import summing
-from tetrapod.machinery.cel.library.registry import implementation
+from tetrapod.machinery.cel.library.registry import implementation, seconds_of
 from tetrapod.machinery.cel.nodes import (
     Call,
     Comprehension,
@@ -170,7 +170,7 @@ class Plan:
             and self._find_slot(node.args[0].name) in self._fresh
         ):
             run = insert
-        return plan_call(run, [finished(a) for a in args], cost_of(node.function, overload))
+        return plan_call(run, [finished(a) for a in args], cost_of(node.function, overload), seconds_of(node.function))
 
     def _check_pattern(self, node: Call, args: list[Planned]) -> bool:
         """Return whether a call is that of a regex function with a constant pattern, after checking the pattern.

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 from typing import Any, Final
 
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.frame import Eval, Frame
 from tetrapod.machinery.cel.plan_results import Const, Planned, finished
-from tetrapod.machinery.cel.runtime_costs import Cost
+from tetrapod.machinery.cel.runtime_costs import Args, Cost, depends_on_result
 from tetrapod.machinery.cel.values import NONE, Optional, no_such_overload, shown
 from tetrapod.machinery.failure import Failure
 
@@ -136,20 +137,28 @@ def plan_membership(item: Planned, listed: list[Any]) -> Planned | None:
     return contained
 
 
-def plan_call(run: Callable[..., Any], args: list[Eval], cost: Cost) -> Eval:
+def plan_call(
+    run: Callable[..., Any], args: list[Eval], cost: Cost, seconds: Callable[[Args], float] | None = None
+) -> Eval:
     """Return the evaluation function of a call.
 
     The second of two arguments is evaluated even if the first fails. Calls with one or two arguments cost the same if
     an argument fails; calls with more end at the first failure, without their own cost.
+
+    The cost is spent before the call unless it depends on the result, because the call may take as long as its cost
+    says. Upstream spends it afterwards, with the same outcome.
 
     Args:
         run: the implementation, which is called with the values of the arguments.
         args: evaluate the receiver, if there is one, and the arguments.
         cost: the cost of the call without its arguments, or a function that computes it from their values and the
             result. In place of the value of an argument or of a result that could not be computed it gets `_FAILED`.
+        seconds: estimates the time of a call that may take longer than its cost says, from the values of the arguments;
+            None for others.
     """
     if isinstance(cost, int):
         return _called_fixed(run, args, cost)
+    after = depends_on_result(cost)
 
     def call(f: Frame) -> Any:
         values: list[Any] = []
@@ -163,12 +172,17 @@ def plan_call(run: Callable[..., Any], args: list[Eval], cost: Cost) -> Eval:
                     raise
                 error = error or Failure(raised)
                 values.append(_FAILED)
+        if not after:
+            f.spend(cost(values, _FAILED))
         try:
             if error is not None:
                 raise error.error()
+            if f.deadline < inf:
+                f.check_time(0.0 if seconds is None else seconds(values))
             result = run(*values)
         finally:
-            f.spend(cost(values, result))
+            if after:
+                f.spend(cost(values, result))
         return result
 
     return call

@@ -54,6 +54,11 @@ def cost_of(function: str, overload: str) -> Cost:
     return 1 if cost is None else cost
 
 
+def depends_on_result(cost: Cost) -> bool:
+    """Return whether a cost is computed from the result of the call, and not only from its arguments."""
+    return cost in (_output, _joined)
+
+
 def tenth(size: float) -> int:
     """Return the cost of reading a string of `size` bytes or characters: a tenth, rounded up."""
     return ceil(size * 0.1)
@@ -148,6 +153,10 @@ def _output(args: Args, result: Any) -> int:
     return size_of(result) + 1 + LIST_COST
 
 
+def _joined(args: Args, result: Any) -> int:
+    return ceil(size_of(result) * 2 * 0.1)
+
+
 def _flatten(args: Args, result: Any) -> int:
     """Return the cost of `flatten`.
 
@@ -209,7 +218,7 @@ _BY_FUNCTION: Final[Mapping[str, Cost]] = {
     ),
     **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim", "jsonpatch.escapeKey"), _first),
     **dict.fromkeys(("replace", "split"), _first_twice),
-    "join": lambda args, result: ceil(size_of(result) * 2 * 0.1),
+    "join": _joined,
     **dict.fromkeys(("find", "findAll"), _pattern),
     **dict.fromkeys(("cidr", "isIP", "isCIDR", "quantity", "isQuantity", "semver", "isSemver"), _first),
     "ip": _ip,

@@ -7,7 +7,9 @@ Upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go.
 
 from __future__ import annotations
 
+import math
 import sys
+import time
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 BUDGET: Final = 10_000_000
 _QUICK_COST: Final = 100_000
 """The CEL cost that may be spent on the event loop, equivalent to about twenty milliseconds."""
+_QUICK_SECONDS: Final = 0.02
+"""The time that the evaluations of one object may take on the event loop, if they take longer than their cost says."""
 _QUICK_TEXT: Final = 2_000
 _ENGINE: Final = "tetrapod.machinery.cel.environment"
 _NO_RATCHET: Final = Ratchet()
@@ -52,6 +56,7 @@ class Run:
         errors: the errors so far.
         warnings: the failures that ratcheting tolerates, because the update did not change the failing value.
         compiled: the number of characters of the rules that this run had to compile.
+        deadline: the time, by `time.perf_counter`, until which rules are evaluated on the event loop.
     """
 
     budget: int = BUDGET
@@ -59,6 +64,11 @@ class Run:
     errors: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     compiled: int = 0
+    deadline: float = math.inf
+
+    def __post_init__(self) -> None:
+        if self.on_loop:
+            self.deadline = time.perf_counter() + _QUICK_SECONDS
 
     def compiles(self, rules: list[Object]) -> None:
         """Count the characters of rules that are about to be compiled.
@@ -83,7 +93,7 @@ class Run:
             values: the values of its CEL variables by name.
 
         Raises:
-            TakesTooLong: the run is on the event loop and the evaluation exceeds the cost that may be spent there.
+            TakesTooLong: the run is on the event loop, and the evaluation exceeds the cost or the time allowed there.
         """
         from tetrapod.machinery.cel.environment import PER_CALL_LIMIT, Meter
         from tetrapod.machinery.cel.errors import CelError, CostLimitExceeded
@@ -91,7 +101,7 @@ class Run:
         meter, quick_budget = Meter(), self.budget - BUDGET + _QUICK_COST
         limit = max(min(quick_budget, PER_CALL_LIMIT), 0) if self.on_loop else PER_CALL_LIMIT
         try:
-            return program.evaluate(values, meter, limit), None, meter.cost
+            return program.evaluate(values, meter, limit, self.deadline), None, meter.cost
         except CostLimitExceeded as error:
             if limit < PER_CALL_LIMIT:
                 raise TakesTooLong from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import time
 
@@ -16,6 +17,7 @@ from tetrapod.machinery.cel.json_values import json_value
 from tetrapod.machinery.cel.library.authorizer import AUTHORIZER, AuthorizerValue, CheckAttributes, Decision
 from tetrapod.machinery.cel.time import parse_words
 from tetrapod.machinery.cel.values import Duration, Lazy, LazyFields, StructValue
+from tetrapod.machinery.long_work import TakesTooLong
 
 DYNAMIC = Environment({"self": types.DYN, "authorizer": AUTHORIZER})
 
@@ -122,6 +124,22 @@ def test_expensive_expressions_are_stopped(expression: str) -> None:
     with pytest.raises(CostLimitExceeded):
         program.evaluate({"self": list(range(1000))}, meter)
     assert time.process_time() - began < 2
+
+
+def test_a_call_beyond_the_limit_is_not_executed() -> None:
+    """The search would take minutes."""
+    program, text = DYNAMIC.compile("self.matches('(a[ab]{499}){2}c')"), random.Random(1).choices("ab", k=1_000_000)
+    began = time.process_time()
+    with pytest.raises(CostLimitExceeded):
+        program.evaluate({"self": "".join(text)}, Meter(), 20_000)
+    assert time.process_time() - began < 2
+
+
+def test_an_evaluation_ends_at_its_deadline() -> None:
+    program = DYNAMIC.compile("self.all(x, x >= 0)")
+    assert program.evaluate({"self": [1, 2]}) is True
+    with pytest.raises(TakesTooLong):
+        program.evaluate({"self": [1, 2]}, deadline=time.perf_counter())
 
 
 @pytest.mark.parametrize(

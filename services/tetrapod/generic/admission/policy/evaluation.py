@@ -5,6 +5,7 @@ Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/cel/activation.go, c
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ QUICK_COST: Final = 20_000
 """The CEL cost that the expressions of one activation may spend on the event loop: about four milliseconds. Expressions
 that cost more are evaluated again in a thread.
 """
+_QUICK_SECONDS: Final = 0.02
+"""The time that they may take there, if they take longer than their cost says."""
 _OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 
@@ -60,6 +63,7 @@ class Activation:
         bindings: the values of the other variables, such as `object` and `request`.
         variables: the compiled expressions of composed variables, by name.
         authorizer_variables: provides the authorizer variables; None if expressions may not use them.
+        large: whether the objects are large. The expressions are then evaluated in a thread from the start.
     """
 
     def __init__(
@@ -67,6 +71,8 @@ class Activation:
         bindings: Mapping[str, Any],
         variables: Mapping[str, Compiled],
         authorizer_variables: AuthorizerVariables | None,
+        *,
+        large: bool,
     ) -> None:
         self._bindings = dict(bindings)
         self._authorizer_variables = authorizer_variables
@@ -74,7 +80,8 @@ class Activation:
             self._bindings |= authorizer_variables.bindings
         self._variable_cost = 0
         self._quick = QUICK_COST  # what may still be spent on the event loop
-        self._in_thread = False
+        self._quick_seconds = _QUICK_SECONDS
+        self._in_thread = large
         lazy = {name: self._variable(name, compiled) for name, compiled in variables.items()}
         self._bindings["variables"] = LazyFields(VARIABLES, lazy)
 
@@ -143,14 +150,17 @@ class Activation:
             CelError: the value is an error, or the evaluation costs more than an expression may.
         """
         limit = PER_CALL_LIMIT if self._in_thread else min(self._quick, PER_CALL_LIMIT)
+        started = time.perf_counter()
+        deadline = math.inf if self._in_thread else started + self._quick_seconds
         try:
-            return program.evaluate(self._bindings, meter, limit)
+            return program.evaluate(self._bindings, meter, limit, deadline)
         except CostLimitExceeded:
             if limit < PER_CALL_LIMIT:
                 raise TakesTooLong from None
             raise
         finally:
             self._quick = max(self._quick - meter.cost, 0)
+            self._quick_seconds -= time.perf_counter() - started
 
     def _variable(self, name: str, compiled: Compiled) -> Callable[[], Any]:
         failed: list[str] = []

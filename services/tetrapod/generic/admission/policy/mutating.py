@@ -147,7 +147,7 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
         attributes, reinvocation, policy = request.attributes, request.reinvocation, invocation.policy
         try:
             if not await invocation.evaluator.matches(
-                await _bindings(invocation, request), request.authorizer_variables
+                await _bindings(invocation, request), request.authorizer_variables, large=attributes.large
             ):
                 return
         except MatchConditionError as error:

@@ -51,11 +51,15 @@ class Mutator:
                 Mutation(composer.compile(part.get("expression") or "", returns, patch_types=True), patches)
             )
 
-    async def matches(self, bindings: Mapping[str, Any], authorizer_variables: AuthorizerVariables) -> bool:
+    async def matches(
+        self, bindings: Mapping[str, Any], authorizer_variables: AuthorizerVariables, *, large: bool
+    ) -> bool:
         """Return whether the match conditions of the policy hold.
 
         Args:
             bindings: the values of the variables `object`, `oldObject`, `request`, `params` and `namespaceObject`.
+            authorizer_variables: the variables for authorization checks.
+            large: whether to evaluate them in a thread, because the objects are large.
 
         Raises:
             MatchConditionError: they cannot be evaluated.
@@ -63,9 +67,8 @@ class Mutator:
         """
         # Upstream's match conditions have no namespaceObject.
         condition_bindings = {**bindings, "namespaceObject": None}
-        return await match_conditions.match(
-            self._conditions, Activation(condition_bindings, self._variables, authorizer_variables)
-        )
+        activation = Activation(condition_bindings, self._variables, authorizer_variables, large=large)
+        return await match_conditions.match(self._conditions, activation)
 
     async def mutate(
         self,
@@ -86,8 +89,8 @@ class Mutator:
             bindings: the values of the variables `object`, `oldObject`, `request`, `params` and `namespaceObject`, by
                 name.
             authorizer_variables: the variables for authorization checks.
-            large: whether to apply the result of the expression to `obj` in a thread, because that would block the
-                event loop.
+            large: whether to evaluate the expression in a thread, and to apply its result to `obj` there, because that
+                would block the event loop.
 
         Raises:
             MutationError: the expression fails or exceeds its cost budget, or its result cannot be applied.
@@ -97,9 +100,8 @@ class Mutator:
         if compiled.program is None:
             raise MutationError(compiled.error)
         try:
-            outcome, _ = await Activation(bindings, self._variables, authorizer_variables).evaluate_one(
-                compiled, RUNTIME_BUDGET
-            )
+            activation = Activation(bindings, self._variables, authorizer_variables, large=large)
+            outcome, _ = await activation.evaluate_one(compiled, RUNTIME_BUDGET)
         except BudgetExceeded as error:
             raise MutationError(str(error)) from None
         if outcome.error:

@@ -106,7 +106,9 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
                 _deny_misconfigured(Misconfigured(invocation.policy, invocation.binding, text), request)
                 continue
             await request.timer.yield_if_due()
-            verdict = await invocation.evaluator.validate(bindings, request.authorizer_variables)
+            verdict = await invocation.evaluator.validate(
+                bindings, request.authorizer_variables, large=request.attributes.large
+            )
             _take(verdict, invocation.policy, invocation.binding, request)
             _annotate(verdict, invocation.policy, invocation.binding, request, annotations)
         for key, values in annotations.items():

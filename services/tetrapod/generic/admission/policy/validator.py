@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from tetrapod.generic.admission.policy import match_conditions
@@ -94,45 +95,50 @@ class Validator:
         ]
         self._values = [composer.compile(a["valueExpression"], STRING_OR_NULL) for a in self._annotations]
 
-    async def validate(self, bindings: Mapping[str, Any], authorizer_variables: AuthorizerVariables) -> Verdict:
+    async def validate(
+        self, bindings: Mapping[str, Any], authorizer_variables: AuthorizerVariables, *, large: bool
+    ) -> Verdict:
         """Evaluate the policy. The verdict is empty if its match conditions do not hold.
 
         Args:
             bindings: the values of the variables `request`, `object`, `oldObject`, `params` and `namespaceObject`.
             authorizer_variables: the variables for authorization checks.
+            large: whether to evaluate all expressions in a thread, because the objects are large.
 
         Raises:
             StatusError: 503, an authorization check in an expression could not be decided.
         """
+        activation = partial(Activation, variables=self._variables, large=large)
         try:
             # Upstream's match conditions have no namespaceObject.
             if not await match_conditions.match(
-                self._conditions, self._activation({**bindings, "namespaceObject": None}, authorizer_variables)
+                self._conditions,
+                activation({**bindings, "namespaceObject": None}, authorizer_variables=authorizer_variables),
             ):
                 return Verdict()
-            outcomes, left = await self._activation(bindings, authorizer_variables).all(self._rules, RUNTIME_BUDGET)
+            rules = activation(bindings, authorizer_variables=authorizer_variables)
+            outcomes, left = await rules.all(self._rules, RUNTIME_BUDGET)
         except (MatchConditionError, BudgetExceeded) as error:
             return self._error(str(error))
-        verdict = Verdict(await self._decisions(outcomes, bindings, left))
+        messages = activation(bindings, authorizer_variables=None)
+        verdict = Verdict(await self._decisions(outcomes, messages, left))
         try:
-            values, _ = await self._activation(bindings, authorizer_variables).all(self._values, RUNTIME_BUDGET)
+            annotations = activation(bindings, authorizer_variables=authorizer_variables)
+            values, _ = await annotations.all(self._values, RUNTIME_BUDGET)
         except BudgetExceeded as error:
             return self._error(str(error))
         verdict.annotations = [a for i, value in enumerate(values) if (a := self._annotation(i, value)) is not None]
         return verdict
 
-    def _activation(self, bindings: Mapping[str, Any], authorizer_variables: AuthorizerVariables | None) -> Activation:
-        return Activation(bindings, self._variables, authorizer_variables)
-
     def _error(self, text: str) -> Verdict:
         return Verdict([Decision(self._policy.fails, text, failed=True)])
 
-    async def _decisions(self, outcomes: Sequence[Outcome], bindings: Mapping[str, Any], left: int) -> list[Decision]:
+    async def _decisions(self, outcomes: Sequence[Outcome], activation: Activation, left: int) -> list[Decision]:
         over = ""
         messages: list[Outcome] = []
         if any(self._messages):
             try:
-                messages, _ = await self._activation(bindings, None).all(self._messages, left)
+                messages, _ = await activation.all(self._messages, left)
             except BudgetExceeded as error:
                 over = f"failed messageExpression: {error}"
         decisions = []

@@ -82,7 +82,8 @@ async def conditions_match(
     }
     labels, start = (hook.name, "webhook", phase, attributes.operation), time.perf_counter()
     try:
-        matches = await match(hook.compiled, Activation(bindings, {}, AuthorizerVariables(authorizer, attributes)))
+        activation = Activation(bindings, {}, AuthorizerVariables(authorizer, attributes), large=attributes.large)
+        matches = await match(hook.compiled, activation)
     except MatchConditionError as error:
         _ERRORS.add(labels)
         if not hook.ignores_failure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import cmp_to_key
 from typing import Any, Final
 
@@ -14,6 +15,9 @@ from tetrapod.machinery.cel.runtime_costs import self_compare
 from tetrapod.machinery.cel.values import ObjectLike, find, shown, type_of_value
 
 _MAX_RANGE: Final = 1_000_000
+_NUMBER_SECONDS: Final = 5e-8
+_COMPARISON_SECONDS: Final = 1e-6
+"""The time of comparing two simple elements."""
 
 
 def _slice(values: list[Any], start: int, end: int) -> list[Any]:
@@ -107,6 +111,24 @@ def _insert_all(target: Any, others: Any) -> Any:
         target = _insert(target, key, find(others, key))
     return target
 
+
+def _pairs(values: Sequence[Any]) -> float:
+    """Estimate the time of comparing each element of the first list with each of the last, which may be the same."""
+    first, last = values[0], values[-1]
+    if not isinstance(first, list) or not isinstance(last, list):
+        return 0.0
+    return len(first) * len(last) * _COMPARISON_SECONDS
+
+
+def _range_seconds(values: Sequence[Any]) -> float:
+    return values[0] * _NUMBER_SECONDS if isinstance(values[0], int) else 0.0
+
+
+SECONDS: Final[Mapping[str, Callable[[Sequence[Any]], float]]] = {
+    **dict.fromkeys(("distinct", "sets.contains", "sets.intersects", "sets.equivalent"), _pairs),
+    "lists.range": _range_seconds,
+}
+"""The functions that may take longer than their cost says, each with the estimate of its time in seconds."""
 
 FUNCTIONS: Final[Functions] = {
     "slice": [((list, int, int), _slice)],

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, Final
@@ -36,6 +37,21 @@ def _functions() -> Functions:
         for name, signatures in import_module(f"tetrapod.machinery.cel.library.{library}").FUNCTIONS.items():
             by_name.setdefault(name, []).extend(signatures)
     return by_name
+
+
+@lru_cache(maxsize=1)
+def _estimates() -> Mapping[str, Callable[[Sequence[Any]], float]]:
+    from tetrapod.machinery.cel.library import collections, regexes
+
+    return {**collections.SECONDS, **regexes.SECONDS}
+
+
+def seconds_of(name: str) -> Callable[[Sequence[Any]], float] | None:
+    """Return the estimate of the time of a function that may take longer than its cost says, None for all others.
+
+    It is called with the receiver and the arguments, and returns seconds.
+    """
+    return _estimates().get(name)
 
 
 def implementation(name: str) -> Function:
