@@ -34,9 +34,9 @@ def containers(objects: list[Object]) -> Iterator[tuple[str, Object, Object]]:
 
 @pytest.mark.parametrize("values", [None, *EXAMPLES], ids=lambda path: path.stem if path else "default")
 def test_helm_lint_reports_nothing(values: Path | None) -> None:
-    said = helm.helm("lint", "--strict", str(CHART), helm.KUBERNETES, *(["--values", str(values)] if values else []))
-    assert "1 chart(s) linted, 0 chart(s) failed" in said
-    assert "[WARNING]" not in said
+    output = helm.helm("lint", "--strict", str(CHART), helm.KUBERNETES, *(["--values", str(values)] if values else []))
+    assert "1 chart(s) linted, 0 chart(s) failed" in output
+    assert "[WARNING]" not in output
 
 
 def test_containers_run_with_least_privileges(objects: list[Object]) -> None:
@@ -207,7 +207,7 @@ def test_values_of_one_service_override_defaults_even_with_false_and_zero() -> N
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "output"),
     [
         ({"core__replicaCont": 1}, "additional properties 'replicaCont' not allowed"),
         ({"core__replicaCount": "two"}, "got string, want integer"),
@@ -229,10 +229,10 @@ def test_values_of_one_service_override_defaults_even_with_false_and_zero() -> N
         ({"certificates__mode": "existing"}, "certificates.existingSecrets.aggregator must name a Secret"),
     ],
 )
-def test_invalid_values_are_rejected_by_name(values: dict[str, object], said: str) -> None:
+def test_invalid_values_are_rejected_by_name(values: dict[str, object], output: str) -> None:
     done = helm.run("template", "rel", str(CHART), helm.KUBERNETES, *settings(**values))
     assert done.returncode != 0
-    assert said in done.stderr
+    assert output in done.stderr
 
 
 def test_every_value_is_documented_and_in_the_schema() -> None:

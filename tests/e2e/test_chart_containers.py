@@ -175,8 +175,8 @@ def test_etcd_peer_port_accepts_only_members(release: Release) -> None:
         "print(u.urlopen('https://rel-tetrapod-etcd-0.rel-tetrapod-etcd-peers.hosted.svc:2380/version', "
         "context=c).status)"
     )
-    said = docker("exec", release.pods.container("core-0"), "sh", "-c", f'python -c "{script}" || true', errors=True)
-    assert "ALERT_BAD_CERTIFICATE" in said
+    output = docker("exec", release.pods.container("core-0"), "sh", "-c", f'python -c "{script}" || true', errors=True)
+    assert "ALERT_BAD_CERTIFICATE" in output
 
 
 def test_renewed_certificates_are_loaded_without_a_restart(release: Release) -> None:

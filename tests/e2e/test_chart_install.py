@@ -73,13 +73,13 @@ def test_the_server_accepts_every_object(kubectl: Kubectl, values: Path | None) 
         kubectl("create", "serviceaccount", account)  # pods need it, and a dry run does not create it
     rest = [found for found in objects if found["kind"] != "ServiceAccount"]
     listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": rest})
-    said = kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", stdin=listed)
-    assert said.count("created (server dry run)") == len(rest)
+    output = kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", stdin=listed)
+    assert output.count("created (server dry run)") == len(rest)
 
 
 def test_the_server_accepts_the_manifests_of_the_external_api_server(kubectl: Kubectl) -> None:
-    said = kubectl("create", "--dry-run=server", "--validate=strict", "-f", str(LIBRARY_EXAMPLE / "hosted.yaml"))
-    assert said.count("created (server dry run)") == 2
+    output = kubectl("create", "--dry-run=server", "--validate=strict", "-f", str(LIBRARY_EXAMPLE / "hosted.yaml"))
+    assert output.count("created (server dry run)") == 2
 
 
 def test_a_release_is_installed_upgraded_rolled_back_and_reinstalled_with_its_data(
@@ -95,8 +95,8 @@ def test_a_release_is_installed_upgraded_rolled_back_and_reinstalled_with_its_da
         return {name: found["spec"]["selector"] for name, found in state("deployments,statefulsets").items()}
 
     with running_jobs_and_pods(kubectl, job) as ran:
-        said = helm("install", "rel", str(CHART), kubectl=kubectl)
-        assert "a Kubernetes API of its own" in said and "rel-tetrapod-admin" in said
+        output = helm("install", "rel", str(CHART), kubectl=kubectl)
+        assert "a Kubernetes API of its own" in output and "rel-tetrapod-admin" in output
         assert ran == ["rel-tetrapod-certs-init"]
         first, secrets = selectors(), state("secrets")
         assert {
@@ -140,6 +140,6 @@ def test_a_release_is_installed_upgraded_rolled_back_and_reinstalled_with_its_da
 @pytest.mark.usefixtures("kinds_of_others")
 def test_notes_describe_how_to_connect(kubectl: Kubectl) -> None:
     for values in EXAMPLES:
-        said = helm("install", "rel", str(CHART), "--dry-run", "--no-hooks", "--values", str(values), kubectl=kubectl)
-        notes = said.partition("NOTES:")[2]
+        output = helm("install", "rel", str(CHART), "--dry-run", "--no-hooks", "--values", str(values), kubectl=kubectl)
+        notes = output.partition("NOTES:")[2]
         assert "kubeconfig" in notes and "<no value>" not in notes and "%!" not in notes

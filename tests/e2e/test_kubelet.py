@@ -207,5 +207,5 @@ def test_a_read_only_user_cannot_exec_over_websocket(world: World) -> None:
     world.kubectl("create", "role", "reader", "--verb=get", "--resource=pods,pods/exec")
     world.kubectl("create", "rolebinding", "reader", "--role=reader", "--user=reader")
     for environment in (SPDY, WEBSOCKETS):
-        said = replace(world.kubectl, environment=environment).fails("exec", "p", "--as=reader", "--", "true")
-        assert "forbidden" in said.lower(), said
+        output = replace(world.kubectl, environment=environment).fails("exec", "p", "--as=reader", "--", "true")
+        assert "forbidden" in output.lower(), output

@@ -41,9 +41,9 @@ def test_systemd_accepts_the_units(units: Path) -> None:
 
 def test_units_are_hardened(units: Path) -> None:
     for name in OURS:
-        said = analyze("security", "--offline=true", "--no-pager", str(units / name))
-        (level,) = re.findall(r"Overall exposure level for \S+: ([0-9.]+)", said)
-        assert float(level) < 2, said
+        output = analyze("security", "--offline=true", "--no-pager", str(units / name))
+        (level,) = re.findall(r"Overall exposure level for \S+: ([0-9.]+)", output)
+        assert float(level) < 2, output
 
 
 @pytest.mark.parametrize("name", OURS)

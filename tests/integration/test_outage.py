@@ -199,9 +199,9 @@ def test_sigterm_while_starting_ends_it(tmp_path: Path) -> None:
     until(lambda: (tmp_path / "pki" / "ca.crt").exists() or process.poll() is not None)
     time.sleep(1)  # at any time during the start
     process.send_signal(signal.SIGTERM)
-    said, _ = process.communicate(timeout=SHUTDOWN_BUDGET)
-    assert process.returncode == 0, said
-    assert "Traceback" not in said
+    output, _ = process.communicate(timeout=SHUTDOWN_BUDGET)
+    assert process.returncode == 0, output
+    assert "Traceback" not in output
 
 
 # --- its etcd

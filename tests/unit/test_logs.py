@@ -15,7 +15,7 @@ import pytest
 from tetrapod.generic.observability.logs import ACCESS, JSONFormatter, TextFormatter
 
 KLOG = re.compile(
-    r"(?P<level>[IWEF])\d{4} \d\d:\d\d:\d\d\.\d{6} {1,7}(?P<process>\d+) (?P<file>[^:]+):(?P<line>\d+)\] (?P<said>.*)",
+    r"(?P<level>[IWEF])\d{4} \d\d:\d\d:\d\d\.\d{6} {1,7}(?P<process>\d+) (?P<file>[^:]+):(?P<line>\d+)\] (?P<text>.*)",
     re.DOTALL,
 )
 
@@ -31,7 +31,7 @@ def _record(level: int, message: str, name: str = "tetrapod.core", **more: Any) 
 def test_a_text_line_begins_as_klogs(level: int, letter: str) -> None:
     found = KLOG.fullmatch(TextFormatter().format(_record(level, "it's done")))
     assert found is not None
-    assert (found["level"], found["file"], found["line"], found["said"]) == (letter, "service.py", "12", "it's done")
+    assert (found["level"], found["file"], found["line"], found["text"]) == (letter, "service.py", "12", "it's done")
 
 
 def test_key_value_pairs_are_formatted_like_klogs() -> None:
@@ -41,7 +41,7 @@ def test_key_value_pairs_are_formatted_like_klogs() -> None:
     found = KLOG.fullmatch(TextFormatter().format(record))
     assert found is not None
     assert (
-        found["said"]
+        found["text"]
         == '"HTTP" URI="/a?b=\\"c\\"" resp=200 hijacked=true none=null share=0.5 stack=<\n\tone\n\ttwo\n >'
     )
 

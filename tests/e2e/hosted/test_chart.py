@@ -180,7 +180,7 @@ def test_only_the_aggregator_is_reachable_from_other_pods(hosted: Hosted) -> Non
     script = "import urllib.request as u; u.urlopen('{}', timeout=5)"
     outsider = replace(hosted.host, namespace="default")
     dropped_or_rejected = "timed out|Connection refused"
-    for service, said in (
+    for service, expected in (
         ("rel-tetrapod:443", "CERTIFICATE_VERIFY_FAILED"),
         ("rel-tetrapod-auth:6443", dropped_or_rejected),
     ):
@@ -196,7 +196,7 @@ def test_only_the_aggregator_is_reachable_from_other_pods(hosted: Hosted) -> Non
             *command,
         )
         outsider("wait", "pod/outsider", "--for=jsonpath={.status.phase}=Failed", "--timeout=60s", timeout=90)
-        assert re.search(said, outsider("logs", "outsider"))
+        assert re.search(expected, outsider("logs", "outsider"))
         outsider("delete", "pod", "outsider", timeout=90)
 
 

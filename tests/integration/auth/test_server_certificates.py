@@ -6,7 +6,6 @@ import contextlib
 import http.client
 import json
 import ssl
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,6 +19,7 @@ from support.chains import subordinate
 from support.failing_starts import failed_start
 from support.https_client import HttpsClient
 from support.server import Server, running
+from support.waiting import until
 from tetrapod.generic.certificates.authority import Authority
 
 REVIEW = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
@@ -86,17 +86,17 @@ def test_a_certificate_chain_is_verified_up_to_a_trust_anchor(trusting: Trusting
     assert trusting.whoami(under(subordinate(trusting.users, "no authority", ca=False))) == 401
 
 
-@pytest.mark.parametrize("said", [{}, {"X-Remote-User": "carol", "X-Remote-Group": "system:masters"}])
-def test_an_unknown_certificate_is_401_unless_a_token_is_valid(trusting: Trusting, said: dict[str, str]) -> None:
+@pytest.mark.parametrize("identity", [{}, {"X-Remote-User": "carol", "X-Remote-Group": "system:masters"}])
+def test_an_unknown_certificate_is_401_unless_a_token_is_valid(trusting: Trusting, identity: dict[str, str]) -> None:
     token = (
         HttpsClient(trusting.server.kubeconfig).call("POST", f"{ACCOUNTS}/default/token", {}).body["status"]["token"]
     )
     for name in ("users", "proxies", "strangers"):
         stranger = Authority.create(name).issue_client("front", ["system:masters"])
-        assert trusting.whoami(stranger, **said) == 401
-        assert trusting.whoami(stranger, Authorization="Bearer wrong", **said) == 401
+        assert trusting.whoami(stranger, **identity) == 401
+        assert trusting.whoami(stranger, Authorization="Bearer wrong", **identity) == 401
         assert (
-            trusting.whoami(stranger, Authorization=f"Bearer {token}", **said)["username"]
+            trusting.whoami(stranger, Authorization=f"Bearer {token}", **identity)["username"]
             == "system:serviceaccount:default:default"
         )
 
@@ -111,9 +111,13 @@ def test_an_intermediate_is_a_trust_anchor_without_its_root(trusting: Trusting) 
 
 
 def test_user_and_proxy_authorities_are_separate(trusting: Trusting) -> None:
-    said = {"X-Remote-User": "carol", "X-Remote-Group": "system:masters"}
-    assert trusting.whoami(under(subordinate(trusting.users, "middle"), user="front"), **said)["username"] == "front"
-    assert trusting.whoami(under(subordinate(trusting.proxies, "middle"), user="front"), **said)["username"] == "carol"
+    identity = {"X-Remote-User": "carol", "X-Remote-Group": "system:masters"}
+    assert (
+        trusting.whoami(under(subordinate(trusting.users, "middle"), user="front"), **identity)["username"] == "front"
+    )
+    assert (
+        trusting.whoami(under(subordinate(trusting.proxies, "middle"), user="front"), **identity)["username"] == "carol"
+    )
     assert trusting.whoami(under(subordinate(trusting.proxies, "middle"), user="eve")) == 401
 
 
@@ -125,10 +129,10 @@ def test_the_generated_admin_kubeconfig_keeps_working(trusting: Trusting) -> Non
 
 
 def test_only_the_allowed_proxy_may_set_identity_headers(trusting: Trusting) -> None:
-    said = {"X-Remote-User": "carol", "X-Remote-Group": "readers"}
-    assert trusting.whoami(trusting.proxies.issue_client("front"), **said)["username"] == "carol"
-    assert trusting.whoami(trusting.proxies.issue_client("other"), **said) in (401, 403)
-    assert trusting.whoami(trusting.users.issue_client("front"), **said)["username"] == "front"
+    identity = {"X-Remote-User": "carol", "X-Remote-Group": "readers"}
+    assert trusting.whoami(trusting.proxies.issue_client("front"), **identity)["username"] == "carol"
+    assert trusting.whoami(trusting.proxies.issue_client("other"), **identity) in (401, 403)
+    assert trusting.whoami(trusting.users.issue_client("front"), **identity)["username"] == "front"
 
 
 def test_an_authority_removed_from_the_bundle_is_rejected(trusting: Trusting) -> None:
@@ -136,16 +140,9 @@ def test_an_authority_removed_from_the_bundle_is_rejected(trusting: Trusting) ->
     assert trusting.whoami(held)["username"] == "eve"
     others = Authority.create("others")
     bundle.write_bytes(others.certificate_pem)
-    deadline = time.monotonic() + 20
-    while trusting.whoami(held) != 401:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    deadline = time.monotonic() + 40
-    while (
-        found := trusting.whoami(others.issue_client("mallory"))
-    ) == 401:  # the listener has not reloaded the file yet
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    until(lambda: trusting.whoami(held) == 401)
+    # The listener may reload the file later than the authenticator.
+    found = until(lambda: trusting.whoami(others.issue_client("mallory")), lambda answer: answer != 401)
     assert found["username"] == "mallory"
 
 

@@ -77,8 +77,8 @@ def test_protobuf_is_converted_to_json_and_what_cannot_be_read_is_rejected() -> 
         b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"b"},"data":{"x":"y"}}'
     )
     neither = "neither JSON, protobuf, CBOR nor YAML"
-    for value, said in ((unknown, "Thing"), (b"\x00\x01", neither), (b"k8s\x00\xff", "things/a")):
-        with pytest.raises(BackupError, match=said):
+    for value, message in ((unknown, "Thing"), (b"\x00\x01", neither), (b"k8s\x00\xff", "things/a")):
+        with pytest.raises(BackupError, match=message):
             converted(Contents("etcd", 9, [Item("things/a", value, 5, 5)]), keep_encrypted=False)
     with pytest.raises(BackupError, match=r"configmaps/a/b: .* not a JSON object"):
         converted(Contents("etcd", 9, [Item("configmaps/a/b", b'{"apiVersion":"v1"', 5, 5)]), keep_encrypted=False)

@@ -159,8 +159,8 @@ async def test_addresses_are_repaired(core: Core) -> None:
         )
         await eventually(lambda: present(core, ADDRESSES, "", "10.0.0.10"), lambda a: a is None)
         assert await present(core, ADDRESSES, "", "10.0.0.11"), "it is somebody else's"
-        told = {("ClusterIPNotAllocated", "lost"), ("IPAddressNotAllocated", "10.0.0.10")}
-        await eventually(lambda: reasons(core), lambda found: found == told)
+        expected = {("ClusterIPNotAllocated", "lost"), ("IPAddressNotAllocated", "10.0.0.10")}
+        await eventually(lambda: reasons(core), lambda found: found == expected)
 
 
 async def test_an_address_is_not_leaked_right_after_its_service_is_deleted(core: Core) -> None:

@@ -199,7 +199,7 @@ async def test_service_cidrs_are_protected_by_their_addresses(core: Core) -> Non
     async def get() -> Object | None:
         return await present(core, CIDRS, "", "more")
 
-    def said(status: str, reason: str) -> Callable[[Object | None], bool]:
+    def has_condition(status: str, reason: str) -> Callable[[Object | None], bool]:
         return lambda cidr: (
             cidr is not None
             and any(
@@ -209,7 +209,7 @@ async def test_service_cidrs_are_protected_by_their_addresses(core: Core) -> Non
         )
 
     async with running(ServiceNetworks(core.client, grace=0)):
-        found = await eventually(get, said("True", ""))
+        found = await eventually(get, has_condition("True", ""))
         assert found is not None
         assert found["metadata"]["finalizers"] == ["networking.k8s.io/service-cidr-finalizer"]
         labels = {
@@ -221,6 +221,6 @@ async def test_service_cidrs_are_protected_by_their_addresses(core: Core) -> Non
             ADDRESSES, "", {"metadata": {"name": "10.77.0.5", "labels": labels}, "spec": {"parentRef": parent}}
         )
         await core.client.delete(CIDRS, "", "more")
-        await eventually(get, said("False", "Terminating"))
+        await eventually(get, has_condition("False", "Terminating"))
         await core.client.delete(ADDRESSES, "", "10.77.0.5")
         await eventually(get, lambda found: found is None)

@@ -198,22 +198,22 @@ def test_rejected_families_have_upstreams_texts(cluster: tuple[str, Server]) -> 
         "address": service("x", clusterIP="10.0.0.9" if name == "v6" else "2001:db8:1::9"),
         "single": service("x", ipFamilyPolicy=SINGLE, ipFamilies=["IPv4", "IPv6"]),
     }
-    said = {}
+    messages = {}
     for case, body in bodies.items():
         try:
             server.client.create(body)
             server.client.delete("v1", "Service", "x")
         except ApiError as error:
-            said[case] = error.status["message"].removeprefix('Service "x" is invalid: ')
+            messages[case] = error.status["message"].removeprefix('Service "x" is invalid: ')
     single = (
         "spec.ipFamilyPolicy: Invalid value: \"SingleStack\": must be 'RequireDualStack' or 'PreferDualStack' when "
         "multiple IP families are specified"
     )
     if "-" in name:
-        assert said == {"single": single}
+        assert messages == {"single": single}
         return
     other, address = ("IPv4", "10.0.0.9") if name == "v6" else ("IPv6", "2001:db8:1::9")
-    assert said == {
+    assert messages == {
         "policy": 'spec.ipFamilyPolicy: Invalid value: "RequireDualStack": this cluster is not configured for '
         "dual-stack services",
         "family": f'spec.ipFamilies[0]: Invalid value: "{other}": not configured on this cluster',

@@ -42,7 +42,7 @@ def named(name: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, **EVENT}
 
 
-def said(event: dict[str, Any]) -> tuple[str, str, str]:
+def fields_of(event: dict[str, Any]) -> tuple[str, str, str]:
     """Return the object and the reason of an event of either group."""
     about = event.get("regarding") or event["involvedObject"]
     return event["apiVersion"], about["name"], event.get("note") or event["message"]
@@ -60,7 +60,7 @@ def test_a_protobuf_event_has_the_group_of_the_request(server: Server, order: tu
         for path in order:
             group = "events.k8s.io" if path is NEW else ""
             answer = client("GET", f"{path}/{name}", headers={"Accept": "application/vnd.kubernetes.protobuf"})
-            found[path] = said(protobuf.decode(answer.body, GroupVersionKind(group, "v1", "Event")))
+            found[path] = fields_of(protobuf.decode(answer.body, GroupVersionKind(group, "v1", "Event")))
         assert found == {NEW: AS_NEW, OLD: AS_OLD}
 
 
@@ -84,8 +84,8 @@ def watch(server: Server, path: str) -> Iterator[http.client.HTTPResponse]:
 def test_watches_of_both_groups_receive_their_own_version(server: Server) -> None:
     with watch(server, NEW) as new, watch(server, OLD) as old, Client(server) as client:
         assert client("POST", NEW, named("seen")).status == 201
-        assert said(json.loads(new.readline())["object"]) == AS_NEW
-        assert said(json.loads(old.readline())["object"]) == AS_OLD
+        assert fields_of(json.loads(new.readline())["object"]) == AS_NEW
+        assert fields_of(json.loads(old.readline())["object"]) == AS_OLD
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def dependencies(core: Core, storages: StorageFactory, allow_all: Authorizer) ->
 
 
 @pytest.mark.parametrize(
-    ("enabled", "disabled", "told"),
+    ("enabled", "disabled", "errors"),
     [
         (
             ["Nope"],
@@ -39,8 +39,8 @@ def dependencies(core: Core, storages: StorageFactory, allow_all: Authorizer) ->
         (["AlwaysAdmit", "EventRateLimit"], ["PodGroupProtection"], []),
     ],
 )
-def test_unknown_plugins_are_rejected(enabled: list[str], disabled: list[str], told: list[str]) -> None:
-    assert plugin_flag_errors(enabled, disabled) == told
+def test_unknown_plugins_are_rejected(enabled: list[str], disabled: list[str], errors: list[str]) -> None:
+    assert plugin_flag_errors(enabled, disabled) == errors
 
 
 def test_plugins_have_upstreams_order_and_can_be_disabled(dependencies: PluginDependencies) -> None:

@@ -20,8 +20,8 @@ def widget(name: str = "w", **more: object) -> dict[str, object]:
 
 async def test_conditions_come_in_upstreams_order(cluster: Cluster) -> None:
     crd = await cluster.define(definition())
-    told = [(c["type"], c["status"], c["reason"]) for c in crd["status"]["conditions"]]
-    assert told == [("NamesAccepted", "True", "NoConflicts"), ("Established", "True", "InitialNamesAccepted")]
+    reported = [(c["type"], c["status"], c["reason"]) for c in crd["status"]["conditions"]]
+    assert reported == [("NamesAccepted", "True", "NoConflicts"), ("Established", "True", "InitialNamesAccepted")]
     assert crd["status"]["storedVersions"] == ["v1"]
 
 
@@ -133,8 +133,8 @@ async def test_a_community_group_has_an_approval_condition(cluster: Cluster) -> 
     found = await cluster.until(
         f"{CRDS}/widgets.sigs.k8s.io", lambda crd: has_condition(crd, "KubernetesAPIApprovalPolicyConformant", "False")
     )
-    told = next(c for c in found["status"]["conditions"] if c["type"].startswith("Kubernetes"))
-    assert (told["reason"], told["message"]) == ("UnapprovedAnnotation", 'not approved: "unapproved, a test"')
+    reported = next(c for c in found["status"]["conditions"] if c["type"].startswith("Kubernetes"))
+    assert (reported["reason"], reported["message"]) == ("UnapprovedAnnotation", 'not approved: "unapproved, a test"')
 
 
 async def test_unchanged_objects_are_served_as_stored(cluster: Cluster) -> None:
@@ -180,10 +180,10 @@ async def test_an_invalid_ca_bundle_prevents_establishing_a_definition(cluster: 
     }
     await cluster.create(CRDS, crd)
 
-    def told(found: Object) -> bool:
+    def reported(found: Object) -> bool:
         return any(c["reason"] == "InvalidCABundle" for c in found["status"].get("conditions") or ())
 
-    await cluster.until(f"{CRDS}/widgets.example.com", told)
+    await cluster.until(f"{CRDS}/widgets.example.com", reported)
     patch = {"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": None}}}}}
     assert (await cluster.call("PATCH", f"{CRDS}/widgets.example.com", patch, content_type=MERGE)).status == 200
     await cluster.until(f"{CRDS}/widgets.example.com", established)

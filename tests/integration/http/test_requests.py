@@ -65,8 +65,8 @@ async def test_targets_beyond_ascii_are_taken_as_if_they_were_encoded(serve: Ser
     client = await Client.connect(await serve(echo))
     for _ in range(2):
         client.send("GET /a/é?x=ü HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-        said = orjson.loads((await client.answer())[2])
-        assert (said["path"], said["raw"], said["query"]) == ("/a/é", "/a/%C3%A9", "x=%C3%BC")
+        received = orjson.loads((await client.answer())[2])
+        assert (received["path"], received["raw"], received["query"]) == ("/a/é", "/a/%C3%A9", "x=%C3%BC")
     await client.close()
     for refused in (b"GET a/\xc3\xa9 HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /\x01\xc3\xa9 HTTP/1.1\r\nHost: x\r\n\r\n"):
         client = await Client.connect(await serve(echo))
@@ -224,13 +224,13 @@ async def test_http_1_0_closes_after_its_answer(serve: Serve) -> None:
 
 
 async def test_the_reader_of_a_body_is_notified_of_a_disconnected_client(serve: Serve) -> None:
-    told = asyncio.Event()
+    notified = asyncio.Event()
 
     async def handler(request: Request) -> Response:
         try:
             await request.body.read(100)
         except ClientGone:
-            told.set()
+            notified.set()
             raise
         raise AssertionError
 
@@ -238,24 +238,24 @@ async def test_the_reader_of_a_body_is_notified_of_a_disconnected_client(serve: 
     client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab")
     await asyncio.sleep(0)
     await client.close()
-    await asyncio.wait_for(told.wait(), 5)
+    await asyncio.wait_for(notified.wait(), 5)
 
 
 async def test_reads_are_cancelled_when_the_client_goes_and_writes_are_not(serve: Serve) -> None:
-    begun, cancelled, told = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    begun, cancelled, notified = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def handler(request: Request) -> Response:
         begun.set()
         try:
             await request.disconnected()
-            told.set()
+            notified.set()
         except asyncio.CancelledError:
             cancelled.set()
             raise
         return Response(200, [])
 
     server = await serve(handler)
-    for method, expected in (("GET", cancelled), ("POST", told)):
+    for method, expected in (("GET", cancelled), ("POST", notified)):
         begun.clear()
         client = await Client.connect(server)
         client.send(f"{method} / HTTP/1.1\r\nHost: x\r\n\r\n".encode())

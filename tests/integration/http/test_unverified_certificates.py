@@ -75,8 +75,8 @@ async def test_an_invalid_client_certificate_connects_and_its_error_is_kept(
     connection = await Client.connect(server, client(tmp_path, BAD[bad], version))
     for _ in range(2):
         connection.get()
-        said = (await connection.answer())[2].decode()
-        assert said.startswith("0 x509: "), said
+        answer = (await connection.answer())[2].decode()
+        assert answer.startswith("0 x509: "), answer
     await connection.close()
 
 
@@ -129,9 +129,9 @@ async def test_results_of_simultaneous_handshakes_are_not_confused(
     async def one(number: int) -> tuple[int, str]:
         connection = await Client.connect(server, contexts[number % 3])
         connection.get()
-        said = (await connection.answer())[2].decode()
+        answer = (await connection.answer())[2].decode()
         await connection.close()
-        return number % 3, said[:2].strip()
+        return number % 3, answer[:2].strip()
 
     assert set(await asyncio.gather(*(one(number) for number in range(60)))) == {(0, "0"), (1, "2"), (2, "0")}
 

@@ -139,13 +139,13 @@ def test_every_operation_of_the_fixture_is_counted(text: str, sample: str) -> No
 def test_counts_begin_again_when_that_is_asked_for(server: Server, text: str) -> None:
     ask = TokenClient(server.url)
     assert ask("DELETE", "/metrics")[0] == 200
-    said = 'apiserver_watch_cache_events_received_total{group="",resource="configmaps"} '
-    before = next(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(said))
+    series = 'apiserver_watch_cache_events_received_total{group="",resource="configmaps"} '
+    before = next(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(series))
     ask("POST", f"/api/v1/namespaces/{SPACE}/configmaps", {"metadata": {"name": "anew"}})
     after = next(
         float(line.rpartition(" ")[2])
         for line in ask("GET", "/metrics")[1].decode().splitlines()
-        if line.startswith(said)
+        if line.startswith(series)
     )
     assert after < before
 

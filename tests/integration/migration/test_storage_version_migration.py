@@ -65,9 +65,9 @@ def test_custom_objects_are_stored_in_the_new_version_and_the_definition_forgets
         "Running": ("False", "Migration completed"),
         "Succeeded": ("True", "Migration completed"),
     }
-    told = client.call("GET", CRD)
-    assert told.body["status"]["storedVersions"] == ["v2"]
-    assert conditions(told)["StorageMigrating"] == (
+    crd = client.call("GET", CRD)
+    assert crd.body["status"]["storedVersions"] == ["v2"]
+    assert conditions(crd)["StorageMigrating"] == (
         "False",
         "The migration has succeeded and the stored versions have been updated",
     )

@@ -39,5 +39,5 @@ def no_traceback(server: Server) -> Iterator[None]:
     before = server.log.stat().st_size
     yield
     assert server.process.poll() is None, server.log.read_text()[-4000:]
-    said = server.log.read_bytes()[before:].decode()
-    assert "Traceback" not in said, said[-6000:]
+    logged = server.log.read_bytes()[before:].decode()
+    assert "Traceback" not in logged, logged[-6000:]

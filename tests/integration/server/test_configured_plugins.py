@@ -33,7 +33,7 @@ def review(asked: Any) -> Any:
         "allowed": not any(image.startswith("bad") for image in images),
         "auditAnnotations": {"seen": ",".join(images)},
     }
-    if "bad-told" in images:
+    if "bad-explained" in images:
         status["reason"] = "too old"
     return {**asked, "status": status}
 
@@ -167,13 +167,13 @@ def test_images_are_asked_about_and_answers_kept(client: HttpsClient, images: We
         "spec": {"containers": [{"image": "good"}], "namespace": "imaged"},
         "status": {"allowed": False},
     }
-    for image, told in (
+    for image, expected in (
         ("bad", "one or more images rejected by webhook backend"),
         ("broken", "the server could not find the requested resource"),
     ):
-        assert client.call("POST", pods, pod("no", image)).message == f'pods "no" is forbidden: {told}'
-    told = 'pods "no" is forbidden: image policy webhook backend denied one or more images: too old'
-    assert [client.call("POST", pods, pod("no", "bad-told")).message for _ in range(2)] == [told, told]
+        assert client.call("POST", pods, pod("no", image)).message == f'pods "no" is forbidden: {expected}'
+    expected = 'pods "no" is forbidden: image policy webhook backend denied one or more images: too old'
+    assert [client.call("POST", pods, pod("no", "bad-explained")).message for _ in range(2)] == [expected, expected]
     assert len(images.seen) == 5  # rejections are not cached in this configuration
     assert client.call("PATCH", f"{pods}/a", {"metadata": {"labels": {"x": "y"}}}, MERGE).status == 200
     assert len(images.seen) == 5
@@ -259,11 +259,11 @@ def test_limited_resources_need_a_quota(client: HttpsClient) -> None:
         "resources": {"requests": {"storage": "1Gi"}},
     }
     gold = {"metadata": {"name": "c"}, "spec": claim}
-    told = (
+    expected = (
         'persistentvolumeclaims "c" is forbidden: insufficient quota to consume: '
         "gold.storageclass.storage.k8s.io/requests.storage"
     )
-    assert client.call("POST", claims, gold).message == told
+    assert client.call("POST", claims, gold).message == expected
     assert (
         client.call("POST", claims, {"metadata": {"name": "d"}, "spec": {**claim, "storageClassName": "tin"}}).status
         == 201
@@ -311,8 +311,8 @@ def test_an_unreadable_plugin_configuration_ends_the_start(tmp_path: Path) -> No
     )
     failed = failed_start(tmp_path / "data", f"--admission-control-config-file={file}")
     away = tmp_path / "away"
-    told = (
+    expected = (
         f"failed to apply admission: Couldn't open admission plugin configuration {away}: open "
         f"{away}: no such file or directory"
     )
-    assert (failed.code, failed.error) == (1, f"Error: {told}")
+    assert (failed.code, failed.error) == (1, f"Error: {expected}")

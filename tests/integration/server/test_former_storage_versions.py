@@ -156,7 +156,7 @@ KINDS: Final = (
 )
 
 
-class Door(NamedTuple):
+class Prepared(NamedTuple):
     """A server over a prepared store, and a function that returns the stored value of a key."""
 
     client: HttpsClient
@@ -166,20 +166,22 @@ class Door(NamedTuple):
 
 
 @pytest.fixture(scope="module", params=["sqlite", "sqlite with older versions", "etcd with older versions"])
-def door(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+def prepared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prepared]:
     directory = tmp_path_factory.mktemp("former")
     values = {kind.key(name): kind.value(name) for kind in KINDS for name in OBJECTS}
     flags = [ENABLED] if "older" in request.param else []
     if request.param.startswith("sqlite"):
         asyncio.run(_fill(directory / "tetrapod.db", values))
         with running(directory, *flags) as server:
-            yield Door(HttpsClient(server.kubeconfig), HttpsClient(server.kubeconfig, headers=YAML), bool(flags), None)
+            yield Prepared(
+                HttpsClient(server.kubeconfig), HttpsClient(server.kubeconfig, headers=YAML), bool(flags), None
+            )
         return
     with running_etcd(directory / "etcd") as etcd:
         for key, value in values.items():
             etcd.put(key, value)
         with running(directory, f"--etcd-servers={etcd.url}", *flags) as server:
-            yield Door(
+            yield Prepared(
                 HttpsClient(server.kubeconfig), HttpsClient(server.kubeconfig, headers=YAML), bool(flags), etcd.value
             )
 
@@ -191,18 +193,18 @@ async def _fill(path: Path, values: dict[str, bytes]) -> None:
     await backend.close()
 
 
-def versions(door: Door, kind: Kind) -> tuple[str, ...]:
-    return ("v1", *kind.older) if door.old else ("v1",)
+def versions(prepared: Prepared, kind: Kind) -> tuple[str, ...]:
+    return ("v1", *kind.older) if prepared.old else ("v1",)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
-def test_they_are_read_listed_watched_and_selected_in_each_version(door: Door, kind: Kind) -> None:
-    client = door.client
-    for version in versions(door, kind):
+def test_they_are_read_listed_watched_and_selected_in_each_version(prepared: Prepared, kind: Kind) -> None:
+    client = prepared.client
+    for version in versions(prepared, kind):
         api_version = f"{kind.group}/{version}"
         read = client.call("GET", kind.path(version, "read")).body
         assert (read["apiVersion"], read["spec"]) == (api_version, kind.expected(version))
-        text = door.yaml.call("GET", kind.path(version, "read")).body
+        text = prepared.yaml.call("GET", kind.path(version, "read")).body
         assert f"apiVersion: {api_version}\nkind: " in text
         assert all((f"{name}: null\n" in text) == (version != "v1") for name in kind.only_older)
         for query in (
@@ -220,9 +222,9 @@ def test_they_are_read_listed_watched_and_selected_in_each_version(door: Door, k
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
-def test_they_are_updated_in_each_version(door: Door, kind: Kind) -> None:
-    client = door.client
-    for version in versions(door, kind)[::-1]:
+def test_they_are_updated_in_each_version(prepared: Prepared, kind: Kind) -> None:
+    client = prepared.client
+    for version in versions(prepared, kind)[::-1]:
         api_version = f"{kind.group}/{version}"
         kept = client.call("GET", kind.path(version, "kept")).body
         same = client.call("PUT", kind.path(version, "kept"), kept)
@@ -241,17 +243,17 @@ def test_they_are_updated_in_each_version(door: Door, kind: Kind) -> None:
         declared = {"apiVersion": api_version, "kind": kind.kind, **labels}
         reply = client.call("PATCH", f"{kind.path(version, 'applied')}?fieldManager=test", declared, APPLY)
         assert (reply.status, reply.body["apiVersion"]) == (200, api_version), reply.message
-    if door.stored is not None:
+    if prepared.stored is not None:
         for name in ("kept", "put", "patched", "applied"):
-            assert orjson.loads(door.stored(kind.key(name)))["apiVersion"] == f"{kind.group}/{kind.stored}", name
+            assert orjson.loads(prepared.stored(kind.key(name)))["apiVersion"] == f"{kind.group}/{kind.stored}", name
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
-def test_objects_of_a_former_version_are_deleted_and_garbage_collected(door: Door, kind: Kind) -> None:
-    version = versions(door, kind)[-1]
-    deleted = door.client.call("DELETE", kind.path(version, "deleted"))
+def test_objects_of_a_former_version_are_deleted_and_garbage_collected(prepared: Prepared, kind: Kind) -> None:
+    version = versions(prepared, kind)[-1]
+    deleted = prepared.client.call("DELETE", kind.path(version, "deleted"))
     assert deleted.status == 200
     if deleted.body["kind"] != "Status":
         assert deleted.body["apiVersion"] == f"{kind.group}/{version}"
-    door.client.until(lambda reply: reply.status == 404, "GET", kind.path(version, "deleted"))
-    door.client.until(lambda reply: reply.status == 404, "GET", kind.path(version, "collected"))
+    prepared.client.until(lambda reply: reply.status == 404, "GET", kind.path(version, "deleted"))
+    prepared.client.until(lambda reply: reply.status == 404, "GET", kind.path(version, "collected"))

@@ -171,8 +171,8 @@ async def test_connections_without_credentials_are_closed_unless_a_gate_keeps_th
 
 @pytest.mark.parametrize("chance", ["0.021", "-0.01"])
 def test_a_chance_beyond_upstreams_range_is_rejected(tmp_path: Path, chance: str) -> None:
-    said = start_error(tmp_path, f"--goaway-chance={chance}")
-    assert "--goaway-chance can not be less than 0 or greater than 0.02" in said
+    error = start_error(tmp_path, f"--goaway-chance={chance}")
+    assert "--goaway-chance can not be less than 0 or greater than 0.02" in error
 
 
 def test_http2_can_be_disabled(tmp_path: Path) -> None:

@@ -144,18 +144,18 @@ def test_invalid_configurations_of_etcd_are_rejected(files: Path, given: dict[st
     ],
 )
 def test_it_is_reported_in_one_line_and_nothing_is_begun(tmp_path: Path, files: Path, flags: str, text: str) -> None:
-    said = start_error(tmp_path, *flags.format(d=files).split())
-    assert said.startswith("Error: ") and text in said
+    error = start_error(tmp_path, *flags.format(d=files).split())
+    assert error.startswith("Error: ") and text in error
 
 
 def test_an_unusable_address_is_named_in_the_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        said = start_error(tmp_path, f"--secure-port={address.partition(':')[2]}")
+        error = start_error(tmp_path, f"--secure-port={address.partition(':')[2]}")
     text = "Error: failed to create listener: failed to listen on {0}: listen tcp {0}: bind: {1}"
-    assert said == text.format(address, "address already in use")
-    said = start_error(tmp_path, "--bind-address=192.0.2.1", "--secure-port=6443")
-    assert said == text.format("192.0.2.1:6443", "cannot assign requested address")
+    assert error == text.format(address, "address already in use")
+    error = start_error(tmp_path, "--bind-address=192.0.2.1", "--secure-port=6443")
+    assert error == text.format("192.0.2.1:6443", "cannot assign requested address")
 
 
 def test_a_data_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
@@ -176,5 +176,5 @@ def test_a_database_of_a_newer_version_is_left_as_it_is(tmp_path: Path) -> None:
 
 def test_endpoints_of_two_clusters_are_rejected(tmp_path: Path, etcds: list[Etcd]) -> None:
     """Half of the data would be written to one, half to the other."""
-    said = start_error(tmp_path, f"--etcd-servers={etcds[0].url},{etcds[1].url}")
-    assert said.startswith("Error: --etcd-servers: etcd: ") and said.endswith("name the members of one cluster only")
+    error = start_error(tmp_path, f"--etcd-servers={etcds[0].url},{etcds[1].url}")
+    assert error.startswith("Error: --etcd-servers: etcd: ") and error.endswith("name the members of one cluster only")

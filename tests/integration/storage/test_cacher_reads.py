@@ -99,8 +99,8 @@ async def test_a_read_during_many_writes_includes_acknowledged_ones(pods: Cacher
         seen = [await stack.enter_async_context(watching(pods)) for _ in range(watches)]
         revisions = await asyncio.gather(*map(write_and_read, range(100)))
         for events in {seen[0], seen[-1]}:
-            told = [(await events.next()).revision for _ in range(200)]
-            assert told == sorted(set(told)) and told[-1] == max(revisions)
+            received = [(await events.next()).revision for _ in range(200)]
+            assert received == sorted(set(received)) and received[-1] == max(revisions)
 
 
 async def test_a_read_sees_what_another_process_wrote(

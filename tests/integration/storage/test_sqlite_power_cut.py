@@ -96,9 +96,9 @@ async def _found(disk: Disk, directory: Path) -> str:
         if revision not in rows and revision > schema.FIRST_REVISION
     ]:
         return f"of the revisions to {last} there are no {missing}"
-    for told in disk.acknowledged:
-        if told.revision > compacted and rows.get(told.revision) != (told.key, told.value):
-            return f"the acknowledged {told.key} at {told.revision} is lost"
+    for write in disk.acknowledged:
+        if write.revision > compacted and rows.get(write.revision) != (write.key, write.value):
+            return f"the acknowledged {write.key} at {write.revision} is lost"
     return ""
 
 

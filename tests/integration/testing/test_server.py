@@ -105,8 +105,8 @@ def test_a_watch_that_is_open_is_reported_and_never_goes_backwards(server: Serve
     server.client.create(config_map("last"))
     assert ended.wait(10)
     thread.join()
-    told = [(event.type, event.object["metadata"]["name"]) for event in events]
-    assert told == [
+    received = [(event.type, event.object["metadata"]["name"]) for event in events]
+    assert received == [
         ("ADDED", "added"),
         ("DELETED", "present"),
         ("DELETED", "added"),

@@ -123,9 +123,9 @@ def test_a_webhook_that_may_deadlock_is_named_in_an_event_and_in_the_log(server:
     obj = {"metadata": {"name": "leases"}, "webhooks": [webhook]}
     assert client.call("POST", f"{GROUP}/validatingwebhookconfigurations", obj).status == 201
     events = "/api/v1/namespaces/default/events?fieldSelector=reason=WebhookMayDeadlock,involvedObject.name=leases"
-    told = client.until(lambda r: bool(r.body["items"]), "GET", events).body["items"][0]
-    assert told["type"] == "Warning"
-    assert told["message"].startswith(
+    recorded = client.until(lambda r: bool(r.body["items"]), "GET", events).body["items"][0]
+    assert recorded["type"] == "Warning"
+    assert recorded["message"].startswith(
         'webhook "leases.example.com" receives writes of leases.coordination.k8s.io in kube-system'
     )
     assert 'ValidatingWebhookConfiguration leases: webhook "leases.example.com"' in server.log.read_text()

@@ -90,8 +90,10 @@ BAD: dict[str, tuple[Callable[[Any], Any], str]] = {
         f'{CALL}an error on the server ("boom \\"q\\"") has prevented the request from succeeding',
     ),
     "a Status with 500": (
-        lambda r: Answer(500, b'{"kind":"Status","apiVersion":"v1","status":"Failure","message":"told","code":500}'),
-        f"{CALL}told",
+        lambda r: Answer(
+            500, b'{"kind":"Status","apiVersion":"v1","status":"Failure","message":"expected","code":500}'
+        ),
+        f"{CALL}expected",
     ),
     "cut off": (
         lambda r: Answer(200, b'{"kind"', length=100),
@@ -125,9 +127,9 @@ def test_bad_answers_are_reported_with_upstreams_message(hooked: Hooked, case: s
     hooked.hook.on("/x", respond)
     with hooked.configured("Validating", hooked.declared("v", "/x")):
         refused = hooked.create()
-    told = f'failed calling webhook "v.example.com": {text.replace("URL", hooked.hook.url)}'
-    assert (refused.status, refused.message) == (500, f"Internal error occurred: {told}")
-    assert refused.body["details"] == {"causes": [{"message": told}]}
+    expected = f'failed calling webhook "v.example.com": {text.replace("URL", hooked.hook.url)}'
+    assert (refused.status, refused.message) == (500, f"Internal error occurred: {expected}")
+    assert refused.body["details"] == {"causes": [{"message": expected}]}
 
 
 @pytest.mark.parametrize("case", BAD)

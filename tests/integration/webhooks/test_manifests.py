@@ -294,5 +294,5 @@ def test_unusable_manifests_end_the_start(tmp_path: Path, plugin: str, file: Any
     flag = configured(tmp_path, plugin)
     write(tmp_path / plugin / "a.yaml", file)
     failed = failed_start(tmp_path / "data", flag, f"--feature-gates=ManifestBasedAdmissionControlConfig={gate}")
-    told = f"Error: failed to apply admission: {error.replace('DIR', str(tmp_path / plugin))}"
-    assert (failed.code, failed.error) == (1, told)
+    expected = f"Error: failed to apply admission: {error.replace('DIR', str(tmp_path / plugin))}"
+    assert (failed.code, failed.error) == (1, expected)

@@ -283,8 +283,8 @@ async def test_a_token_that_should_have_been_renewed_is_reported(bound: BoundTok
     clock.now += 3700
     late = await bound.authenticate_token(token, ())
     assert late is not None
-    said = "subject: system:serviceaccount:ns:robot, seconds after warning threshold: 93"
-    assert late.annotations == {"authentication.k8s.io/stale-token": said}
+    warning = "subject: system:serviceaccount:ns:robot, seconds after warning threshold: 93"
+    assert late.annotations == {"authentication.k8s.io/stale-token": warning}
 
 
 def test_a_key_verifies_with_its_own_algorithms_only() -> None:

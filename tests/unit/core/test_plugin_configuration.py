@@ -48,7 +48,7 @@ def test_a_file_that_does_not_exist_matters_to_the_plugin_that_is_made(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "error"),
     [
         ("a: b", "Object 'Kind' is missing in 'a: b'"),
         (V1 + "plugin: []", 'strict decoding error: unknown field "plugin"'),
@@ -61,10 +61,10 @@ def test_a_file_that_does_not_exist_matters_to_the_plugin_that_is_made(tmp_path:
         ),
     ],
 )
-def test_a_file_of_another_kind_is_rejected(tmp_path: Path, text: str, told: str) -> None:
+def test_a_file_of_another_kind_is_rejected(tmp_path: Path, text: str, error: str) -> None:
     with pytest.raises(Unconfigurable) as refused:
         configuration(tmp_path, text)
-    assert str(refused.value) == f"failed to read plugin config: {told}"
+    assert str(refused.value) == f"failed to read plugin config: {error}"
 
 
 def test_a_legacy_file_configures_only_plugins_that_supported_it(tmp_path: Path) -> None:
@@ -83,27 +83,29 @@ def test_selectors_of_namespaces_may_be_written_loosely() -> None:
     assert labels_of("a=b, c = d") == {"a": "b", "c": "d"}
 
 
-@pytest.mark.parametrize(("selector", "told"), [("x", "invalid selector: [x]"), ("a=b=c", "invalid selector: [a b c]")])
-def test_an_invalid_selector_is_a_server_error(selector: str, told: str) -> None:
+@pytest.mark.parametrize(
+    ("selector", "error"), [("x", "invalid selector: [x]"), ("a=b=c", "invalid selector: [a b c]")]
+)
+def test_an_invalid_selector_is_a_server_error(selector: str, error: str) -> None:
     with pytest.raises(StatusError) as refused:
         labels_of(selector)
-    assert (refused.value.code, refused.value.reason, refused.value.message) == (500, "", told)
+    assert (refused.value.code, refused.value.reason, refused.value.message) == (500, "", error)
 
 
 def test_tolerations_are_checked_as_those_of_pods() -> None:
     head = "apiVersion: podtolerationrestriction.admission.k8s.io/v1alpha1\nkind: Configuration\n"
     found = read_tolerations(f"{head}default: [{{key: a, operator: Exists}}]".encode())
     assert (found.default, found.whitelist) == ([{"key": "a", "operator": "Exists"}], [])
-    told = (
+    error = (
         r"^invalid config: \[podtolerationrestriction.whitelist\[0\].operator: Unsupported value: "
         r"\"Odd\": supported values: "
     )
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=error):
         read_tolerations(f"{head}whitelist: [{{key: a, operator: Odd}}]".encode())
 
 
 @pytest.mark.parametrize(
-    ("policy", "told"),
+    ("policy", "error"),
     [
         ("allowTTL: 99999", "valid value is between 1s and 30m0s, got 27h46m39s"),
         ("retryBackoff: 300001", "valid value is between 1ns and 5m0s, got 5m0.001s"),
@@ -124,10 +126,10 @@ def test_tolerations_are_checked_as_those_of_pods() -> None:
         ),
     ],
 )
-def test_an_invalid_image_policy_backend_is_rejected(policy: str, told: str) -> None:
+def test_an_invalid_image_policy_backend_is_rejected(policy: str, error: str) -> None:
     with pytest.raises(ValueError) as refused:
         read_image_policy(f"imagePolicy: {{{policy}}}".encode())
-    assert str(refused.value) == told
+    assert str(refused.value) == error
 
 
 def test_a_missing_image_policy_backend_is_an_error() -> None:
@@ -190,7 +192,7 @@ def test_resources_limited_to_quotas_are_configured() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("content", "error"),
     [
         ("kubeConfigFile: near", 'kubeConfigFile: Invalid value: "near": must be an absolute file path'),
         ("kubeConfigFile: /away", "stat /away: no such file or directory"),
@@ -202,9 +204,9 @@ def test_resources_limited_to_quotas_are_configured() -> None:
         ("staticManifestsDir: /dev/null", 'staticManifestsDir: Invalid value: "/dev/null": must be a directory'),
     ],
 )
-def test_webhooks_of_files_are_rejected(said: str, told: str) -> None:
+def test_webhooks_of_files_are_rejected(content: str, error: str) -> None:
     with pytest.raises(ValueError) as refused:
         read_webhook_configuration(
-            f"apiVersion: apiserver.config.k8s.io/v1\nkind: WebhookAdmissionConfiguration\n{said}".encode()
+            f"apiVersion: apiserver.config.k8s.io/v1\nkind: WebhookAdmissionConfiguration\n{content}".encode()
         )
-    assert str(refused.value) == told
+    assert str(refused.value) == error

@@ -65,5 +65,5 @@ def test_a_connection_that_was_handed_over_has_no_code(
     caplog: pytest.LogCaptureFixture, request_of_bob: Request
 ) -> None:
     access_log.add_duration(request_of_bob, "apf_execution_time", 1.0)  # one that waits nowhere
-    said = dict(_line(caplog, request_of_bob, 101))
-    assert said["hijacked"] is True and not {"resp", "apf_execution_time"} & said.keys()
+    line = dict(_line(caplog, request_of_bob, 101))
+    assert line["hijacked"] is True and not {"resp", "apf_execution_time"} & line.keys()

@@ -102,7 +102,7 @@ def test_user_names_cannot_inject_headers(name: str, uid: str, groups: list[str]
     """A user name that no header can hold is not sent; any other name is read back unchanged."""
     user = UserInfo(name, uid, tuple(groups), {key: tuple(values) for key, values in extra.items()})
     try:
-        said = identity_headers(user)
+        headers = identity_headers(user)
     except Unsendable:
         everything = (name, uid, *groups, *(value for values in extra.values() for value in values))
         assert any(re.search("[\0-\x08\x0a-\x1f\x7f]|^[ \t]|[ \t]$", value) for value in everything)
@@ -113,5 +113,5 @@ def test_user_names_cannot_inject_headers(name: str, uid: str, groups: list[str]
         def on_header(self, header: bytes, value: bytes) -> None:
             read.append((header, value))
 
-    httptools.HttpRequestParser(Reader()).feed_data(render_request("GET", "/", "localhost", said, b""))
-    assert read[1:] == said
+    httptools.HttpRequestParser(Reader()).feed_data(render_request("GET", "/", "localhost", headers, b""))
+    assert read[1:] == headers

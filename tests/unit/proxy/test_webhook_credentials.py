@@ -31,7 +31,7 @@ def token(credentials: Credentials | None) -> str:
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "expected"),
     [
         ("https://exact.example.com:8443/x", "Bearer exact"),
         ("https://exact.example.com/x", "Bearer below"),
@@ -40,8 +40,8 @@ def token(credentials: Credentials | None) -> str:
         ("https://example.com", ""),
     ],
 )
-def test_the_most_specific_host_name_counts(tmp_path: Path, url: str, said: str) -> None:
-    assert token(credentials_by_host(tmp_path).credentials_for(client_config({"url": url}))) == said
+def test_the_most_specific_host_name_counts(tmp_path: Path, url: str, expected: str) -> None:
+    assert token(credentials_by_host(tmp_path).credentials_for(client_config({"url": url}))) == expected
 
 
 def test_services_are_named_by_their_hosts(tmp_path: Path) -> None:

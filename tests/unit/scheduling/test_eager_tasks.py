@@ -41,18 +41,18 @@ async def test_a_task_without_waiting_is_done_before_the_call_returns() -> None:
 
 
 async def test_it_is_the_current_task_from_the_first_line_and_keeps_its_context() -> None:
-    told: list[object] = []
+    observed: list[object] = []
 
     async def work() -> None:
         SEEN.set("inside")
-        told.append(asyncio.current_task())
+        observed.append(asyncio.current_task())
         await asyncio.sleep(0)
-        told.append(asyncio.current_task())
-        told.append(SEEN.get())
+        observed.append(asyncio.current_task())
+        observed.append(SEEN.get())
 
     task = await begin(work())
     await task
-    assert told == [task, task, "inside"]
+    assert observed == [task, task, "inside"]
     assert SEEN.get() == ""
 
 
@@ -108,29 +108,29 @@ async def test_an_error_of_the_coroutine_is_raised_by_its_task(at_once: bool) ->
 async def test_an_awaited_error_can_be_handled() -> None:
     loop = asyncio.get_running_loop()
     failing: asyncio.Future[None] = loop.create_future()
-    told: list[str] = []
+    observed: list[str] = []
 
     async def work() -> None:
         try:
             await failing
         except LookupError:
-            told.append("handled")
+            observed.append("handled")
         await asyncio.sleep(0)
-        told.append("went on")
+        observed.append("went on")
 
     task = await begin(work())
     failing.set_exception(LookupError())
     await task
-    assert told == ["handled", "went on"]
+    assert observed == ["handled", "went on"]
 
 
 async def test_inside_another_task_it_begins_in_a_step_of_its_own() -> None:
-    told: list[str] = []
+    observed: list[str] = []
 
     async def work() -> None:
-        told.append("work")
+        observed.append("work")
 
     task = start_eagerly(asyncio.get_running_loop(), work())
-    assert told == []
+    assert observed == []
     await task
-    assert told == ["work"]
+    assert observed == ["work"]

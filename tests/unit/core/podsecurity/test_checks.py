@@ -13,7 +13,7 @@ def container(name: str = "a", **context: object) -> Object:
     return {"name": name, "image": "nginx", "securityContext": context}
 
 
-def said(level: str, spec: Object, version: str = "latest", annotations: dict[str, str] | None = None) -> str:
+def violations(level: str, spec: Object, version: str = "latest", annotations: dict[str, str] | None = None) -> str:
     return details(evaluate(LevelVersion(level, version), {"annotations": annotations or {}}, spec))
 
 
@@ -25,13 +25,13 @@ GOOD: Object = {
 
 def test_a_careful_pod_is_restricted_in_every_version() -> None:
     for minor in range(NEWEST + 1):
-        assert not said("restricted", GOOD, f"v1.{minor}")
-    assert not said("restricted", GOOD)
-    assert not said("restricted", GOOD, "v1.999")
+        assert not violations("restricted", GOOD, f"v1.{minor}")
+    assert not violations("restricted", GOOD)
+    assert not violations("restricted", GOOD, "v1.999")
 
 
 def test_privileged_forbids_nothing() -> None:
-    assert not said("privileged", {"hostPID": True})
+    assert not violations("privileged", {"hostPID": True})
 
 
 def test_the_checks_have_ids_of_their_own_and_override_what_exists() -> None:
@@ -119,7 +119,7 @@ SELINUX = 'set forbidden securityContext.seLinuxOptions: types "bar", "foo"; use
     ],
 )
 def test_the_level_baseline_forbids_privileges(spec: Object, expected: str) -> None:
-    assert said("baseline", spec) == expected
+    assert violations("baseline", spec) == expected
 
 
 def test_baseline_forbids_annotations_that_unconfine() -> None:
@@ -129,7 +129,7 @@ def test_baseline_forbids_annotations_that_unconfine() -> None:
         for name, value in {"a": "", "b": "runtime/default", "d": "localhost/x", "e": "unconfined"}.items()
     }
     expected = f'forbidden AppArmor profile (annotation must not set AppArmor profile type to "{prefix}e="unconfined"")'
-    assert said("baseline", {}, annotations=annotations) == expected
+    assert violations("baseline", {}, annotations=annotations) == expected
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_baseline_forbids_annotations_that_unconfine() -> None:
     ],
 )
 def test_restricted_forbids_more_and_says_baseline_first(spec: Object, expected: str) -> None:
-    assert said("restricted", spec) == expected
+    assert violations("restricted", spec) == expected
 
 
 @pytest.mark.parametrize(
@@ -195,8 +195,8 @@ def test_restricted_forbids_more_and_says_baseline_first(spec: Object, expected:
     ],
 )
 def test_later_versions_allow_what_became_safe(level: str, spec: Object, first_allowed: int) -> None:
-    assert said(level, spec, f"v1.{first_allowed - 1}")
-    assert not said(level, spec, f"v1.{first_allowed}")
+    assert violations(level, spec, f"v1.{first_allowed - 1}")
+    assert not violations(level, spec, f"v1.{first_allowed}")
 
 
 @pytest.mark.parametrize(
@@ -210,15 +210,15 @@ def test_later_versions_allow_what_became_safe(level: str, spec: Object, first_a
     ],
 )
 def test_later_versions_forbid_what_earlier_ones_did_not_know(level: str, spec: Object, first_forbidden: int) -> None:
-    assert not said(level, spec, f"v1.{first_forbidden - 1}")
-    assert said(level, spec, f"v1.{first_forbidden}")
+    assert not violations(level, spec, f"v1.{first_forbidden - 1}")
+    assert violations(level, spec, f"v1.{first_forbidden}")
 
 
 def test_seccomp_was_an_annotation_before_1_19() -> None:
     annotations = {"seccomp.security.alpha.kubernetes.io/pod": "unconfined"}
     expected = 'seccompProfile (forbidden annotation seccomp.security.alpha.kubernetes.io/pod="unconfined")'
-    assert said("baseline", {}, "v1.18", annotations) == expected
-    assert not said("baseline", {}, "v1.19", annotations)
+    assert violations("baseline", {}, "v1.18", annotations) == expected
+    assert not violations("baseline", {}, "v1.19", annotations)
 
 
 def test_an_unmasked_proc_stays_forbidden_to_restricted_pods() -> None:
