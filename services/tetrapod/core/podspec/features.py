@@ -76,8 +76,12 @@ def _drop_restart_rules(spec: Object) -> None:
 
 def drop_init_container_annotations(meta: Object) -> None:
     """Drop the alpha and beta annotations that once defined init containers and have no effect now, in place."""
+    annotations = meta.get("annotations") or {}
     for key in _INIT_ANNOTATIONS:
-        (meta.get("annotations") or {}).pop(key, None)
+        if key in annotations:
+            del annotations[key]
+            if not annotations:
+                del meta["annotations"]
 
 
 def drop_disabled_of_template(template: Object | None, old_template: Object | None) -> None:

@@ -39,7 +39,7 @@ _PREEMPTION: Final = ("PreemptLowerPriority", "Never")
 _MAX_INT32: Final = 2**31 - 1
 
 
-def pod_spec(spec: Object, path: str, *, pod: bool, pod_name: str = "") -> list[FieldError]:
+def pod_spec(spec: Object, path: str, *, pod: bool, pod_name: str = "", mirror: bool = False) -> list[FieldError]:
     """Validate a pod spec by all rules that need no other object and no stored version of the pod.
 
     They cover volumes, containers, resources, scheduling, security, DNS and the other fields.
@@ -48,6 +48,7 @@ def pod_spec(spec: Object, path: str, *, pod: bool, pod_name: str = "") -> list[
         path: the field path of the spec, for errors.
         pod: True for a Pod itself, False for a template; it decides whether host ports are required with hostNetwork.
         pod_name: the pod's name, which begins the names of the claims of its ephemeral volumes; "" in templates.
+        mirror: whether the pod is the mirror of a static pod, which cannot have resource claims.
     """
     get = spec.get
     errors: list[FieldError] = []
@@ -56,7 +57,9 @@ def pod_spec(spec: Object, path: str, *, pod: bool, pod_name: str = "") -> list[
     volumes_by_name, volume_errors = volumes(get("volumes") or [], pod_name, f"{path}.volumes")
     errors += volume_errors
     claims = get("resourceClaims") or []
-    if claims:
+    if mirror:
+        errors += [field.forbidden("[]", "static pods do not support resource claims") for _ in claims]
+    elif claims:
         errors += _claims(claims, f"{path}.resourceClaims")
     names = {c["name"] for c in claims if c.get("name")}
     pod_context = PodContext(

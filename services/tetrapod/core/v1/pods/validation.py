@@ -55,7 +55,8 @@ def metadata_and_spec(obj: Object) -> list[FieldError]:
     """
     spec, meta = obj.get("spec") or {}, obj["metadata"]
     errors = pod_annotations(meta, spec, "metadata.annotations") if meta.get("annotations") else []
-    errors += pod_spec(spec, "spec", pod=True, pod_name=meta.get("name") or "")
+    mirror = MIRROR in (meta.get("annotations") or {})
+    errors += pod_spec(spec, "spec", pod=True, pod_name=meta.get("name") or "", mirror=mirror)
     if not spec.get("serviceAccountName"):
         for i, volume in enumerate(spec.get("volumes") or ()):
             for j, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
