@@ -33,8 +33,9 @@ def test_a_second_run_changes_nothing_and_does_not_import_cryptography(tmp_path:
 
 def test_private_files_are_private(tmp_path: Path) -> None:
     write_pki(tmp_path, ["localhost"])
-    for path in tmp_path.glob("*.key"):
-        assert path.stat().st_mode & 0o077 == 0, path
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.glob("*.key")}
+    assert "sa.key" in modes and "ca.key" in modes
+    assert set(modes.values()) == {0o600}
 
 
 def test_a_new_host_is_added_and_old_ones_stay(tmp_path: Path) -> None:
