@@ -85,8 +85,12 @@ class RoleStrategy(_RbacStrategy):
         return validate_role(new, namespaced=self.namespaced)
 
     def canonicalize(self, obj: Object) -> None:
-        """Set missing and empty rules to null in place, because upstream's field has no omitempty."""
-        obj["rules"] = obj.get("rules") or None
+        """Set missing rules to null in place, because upstream's field has no omitempty."""
+        obj.setdefault("rules", None)
+
+    def read_back(self, obj: Object) -> None:
+        """Set empty rules to null, in place."""
+        obj["rules"] = obj["rules"] or None
 
 
 class BindingStrategy(_RbacStrategy):

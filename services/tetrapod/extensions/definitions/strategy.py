@@ -12,6 +12,7 @@ from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.json_numbers import integral
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.long_work import TakesTooLong
 from tetrapod.machinery.metadata import repeated_update_errors
@@ -49,12 +50,14 @@ class CrdStrategy(Strategy):
         return repeated_update_errors(new, old) + validate_update(new, old)
 
     def warnings_on_create(self, ctx: Context, obj: Object) -> list[str]:
-        return [f'unrecognized format "{name}"' for name in _unrecognized_formats(obj)] + _set_warnings(obj)
+        return [f"unrecognized format {go_quote(name)}" for name in _unrecognized_formats(obj)] + _set_warnings(obj)
 
     def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
         existing_formats = set(_unrecognized_formats(old))
         warnings = [
-            f'unrecognized format "{name}"' for name in _unrecognized_formats(new) if name not in existing_formats
+            f"unrecognized format {go_quote(name)}"
+            for name in _unrecognized_formats(new)
+            if name not in existing_formats
         ]
         existing_warnings = _set_warnings(old)
         return warnings + [warning for warning in _set_warnings(new) if warning not in existing_warnings]

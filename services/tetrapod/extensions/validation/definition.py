@@ -24,7 +24,7 @@ from tetrapod.extensions.validation.selectable import validate_selectable_fields
 from tetrapod.extensions.validation.versions import Options, validate_schema, validate_version
 from tetrapod.machinery.conditions import is_true
 from tetrapod.machinery.copying import copy_value
-from tetrapod.machinery.field import FieldError, child, distinct, index, invalid, required
+from tetrapod.machinery.field import FieldError, TypedText, child, distinct, index, invalid, required
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.metadata import validate_immutable, validate_object_meta
 from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain, name_is_dns_subdomain
@@ -77,7 +77,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     if errors:  # the relaxed rules matter only if there are errors
         errors = _spec_errors(spec, _lenient(old_spec, options), "spec")
     if established:
-        errors += validate_immutable(spec.scope, old_spec.scope, "spec.scope")
+        errors += validate_immutable(TypedText(spec.scope), old_spec.scope, "spec.scope")
         errors += validate_immutable(spec.names.get("kind") or "", old_spec.names.get("kind") or "", "spec.names.kind")
     errors += validate_immutable(spec.group, old_spec.group, "spec.group")
     errors += validate_immutable(

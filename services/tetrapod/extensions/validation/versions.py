@@ -132,7 +132,7 @@ def _deprecation_errors(version: Version, path: str) -> list[FieldError]:
     if warning is None:
         return []
     if not version.deprecated:
-        return [invalid(path, warning, "can only be set for deprecated versions")]
+        return [invalid(path, TypedText(warning), "can only be set for deprecated versions")]
     texts = []
     if len(warning.encode()) > 256:
         texts.append("must be <= 256 characters long")

@@ -24,6 +24,7 @@ from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.error_limits import more, recorded
 from tetrapod.machinery.field import FieldError, invalid
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.raw_extensions import add_go_texts, raw_paths
 from tetrapod.machinery.schema import custom_resources
@@ -295,7 +296,8 @@ class Decoder:
     def _unfit(self, gvk: GroupVersionKind, text: str) -> StatusError:
         if self._unregistered:
             return bad_request(f"no kind is registered for the type {self.kind.version}.{self.kind.kind} in {SCHEME}")
-        return bad_request(f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {self.kind.kind}: {text}')
+        version = go_quote(gvk.version)
+        return bad_request(f"{gvk.kind} in version {version} cannot be handled as a {self.kind.kind}: {text}")
 
 
 def _cbor_text(error: ShapeError, gvk: GroupVersionKind, body: bytes) -> str:

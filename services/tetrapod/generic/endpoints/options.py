@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.storage.unreadable import GATE as UNSAFE_DELETION_GATE
-from tetrapod.machinery.field import FieldError, forbidden, invalid, required, too_long
+from tetrapod.machinery.field import FieldError, forbidden, invalid, not_supported, required, too_long
 from tetrapod.machinery.golang import integers
 from tetrapod.machinery.golang.booleans import query_bool
 from tetrapod.machinery.golang.formatting import json_kind
@@ -110,17 +110,6 @@ def _invalid_options(kind: str, errors: Sequence[FieldError]) -> StatusError:
     return invalid_object(GroupKind("meta.k8s.io", kind), "", errors)
 
 
-def _unsupported(path: str, value: Any, supported: Sequence[str]) -> FieldError:
-    """Return the error for a value that is not one of `supported`, which the text lists in the given order.
-
-    Args:
-        path: the name of the option.
-        value: its value.
-        supported: the valid values.
-    """
-    return FieldError("FieldValueNotSupported", path, f"supported values: {', '.join(map(go_quote, supported))}", value)
-
-
 # --- lists and watches ------------------------------------------------------------------------------------------------
 
 
@@ -180,7 +169,7 @@ def _list_errors(options: ListOptions) -> list[FieldError]:
         if options.continue_token:
             errors.append(forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
         if match not in ("Exact", "NotOlderThan"):
-            errors.append(_unsupported(path, match, ("Exact", "NotOlderThan", "")))
+            errors.append(not_supported(path, match, ("Exact", "NotOlderThan", "")))
         if match == "Exact" and options.resource_version == "0":
             errors.append(forbidden(path, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
     if options.send_initial_events is not None:
@@ -202,7 +191,7 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
                 forbidden(path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
             )
         if match != "NotOlderThan":
-            errors.append(_unsupported(path, match, ("NotOlderThan",)))
+            errors.append(not_supported(path, match, ("NotOlderThan",)))
     if options.continue_token and match:
         errors.append(forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
     return errors
@@ -237,7 +226,7 @@ def decode_write_options(parsed_query: Query, kind: str, *, apply: bool | None =
     errors += field_manager_errors(manager)
     errors += _dry_run_errors(dry_run)
     if validation not in FIELD_VALIDATION:
-        errors.append(_unsupported("fieldValidation", validation, FIELD_VALIDATION))
+        errors.append(not_supported("fieldValidation", validation, FIELD_VALIDATION, typed=False))
     if errors:
         raise _invalid_options(kind, errors)
     force = bool(apply) and "force" in query and query_bool(query["force"])
@@ -261,7 +250,7 @@ def field_manager_errors(manager: str) -> list[FieldError]:
 def _dry_run_errors(dry_run: Sequence[Any]) -> list[FieldError]:
     if all(value == "All" for value in dry_run):
         return []
-    return [_unsupported("dryRun", list(dry_run), ("All",))]
+    return [not_supported("dryRun", list(dry_run), ("All",))]
 
 
 # --- deletion ---------------------------------------------------------------------------------------------------------
@@ -313,7 +302,8 @@ def delete_options_from_body(body: Any) -> Object:
     kind, api_version = body.get("kind") or "DeleteOptions", body.get("apiVersion") or "meta.k8s.io/v1"
     if kind != "DeleteOptions":
         raise bad_request(
-            f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
+            f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)} in scheme "
+            '"pkg/runtime/scheme.go:111"'
         )
     options: Object = {}
     for name, (type_, go_type) in _DELETE_FIELDS.items():
@@ -359,7 +349,7 @@ def validate_delete_options(options: Object, *, collection: bool = False) -> Non
                 invalid("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set")
             )
         if policy not in ("Foreground", "Background", "Orphan"):
-            errors.append(_unsupported("propagationPolicy", policy, ("Foreground", "Background", "Orphan", "nil")))
+            errors.append(not_supported("propagationPolicy", policy, ("Foreground", "Background", "Orphan", "nil")))
     errors += _dry_run_errors(options.get("dryRun", ()))
     unsafe = UNSAFE_DELETION
     if options.get(unsafe):

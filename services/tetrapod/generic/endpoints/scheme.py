@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from tetrapod.machinery.go_packages import OWN_SCHEMES, go_package
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.types.definitions import kinds_of, schema_for
@@ -93,7 +94,7 @@ def is_registered(api_version: str, kind: str, group: str) -> bool:
 
 def not_registered(api_version: str, kind: str) -> str:
     """Return the error text for a kind that is in no scheme."""
-    return f'no kind "{kind}" is registered for version "{api_version}" in {SCHEME}'
+    return f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)} in {SCHEME}"
 
 
 def unknown_conversion(version: str, kind: str, group: str, expected: str) -> str:

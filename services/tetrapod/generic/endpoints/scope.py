@@ -74,16 +74,23 @@ class Scope:
         assert self.installed_store is not None  # handlers of a Rest do not use the store
         return self.installed_store
 
-    def settle_empty(self, obj: Object) -> None:
-        """Remove the empty values that stored objects omit from `obj`, in place; do nothing for custom resources.
+    def omit_empty(self, obj: Object) -> None:
+        """Remove the empty values of fields with omitempty from `obj`, in place; do nothing for custom resources.
 
         Call this after managed fields were updated and the object was validated, because both need the empty values.
         """
         definition = self.definition
         if not definition.custom:
-            schema = definition.schema(definition.storage_version)
-            empty_values.forget(schema, obj)
-            empty_values.omit(schema, obj)
+            empty_values.omit(definition.schema(definition.storage_version), obj)
+
+    def forget_empty(self, obj: Object) -> None:
+        """Set the empty lists and maps that stored objects lack to null, in place; do nothing for custom resources.
+
+        Call this after validating admission, which sees them.
+        """
+        definition = self.definition
+        if not definition.custom:
+            empty_values.forget(definition.schema(definition.storage_version), obj)
 
     def context(self, request: Request, dry_run: bool = False) -> Context:
         """Return the registry context of a request.

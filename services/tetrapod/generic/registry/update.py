@@ -9,7 +9,9 @@ pkg/registry/rest/update.go, BeforeUpdate
 
 from __future__ import annotations
 
+import operator
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -36,6 +38,7 @@ from tetrapod.generic.storage.errors import KeyNotFound
 from tetrapod.generic.storage.writes import NO_PRECONDITIONS, Preconditions, Updated
 from tetrapod.machinery import field
 from tetrapod.machinery.copying import copy_value
+from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.integers import parse_uint
 from tetrapod.machinery.gvk import GroupKind, Object
@@ -169,7 +172,9 @@ class _Update:
         self._check_version(new, entry.revision)
         await self.allocation.begin_update(new, old)
         await without_delay(self.ctx, before_update, self.store, self.strategy, self.ctx, new, old)
-        _ignore_managed_fields_times(new, old)
+        # `same` would take too long for large objects
+        exact = self.store.definition.custom or self.ctx.large
+        _ignore_managed_fields_times(new, old, operator.eq if exact else same)
         if self.options.validate_update is not None:
             await self.options.validate_update(new, old)
         await read_back(self.strategy, self.ctx, new)
@@ -333,19 +338,25 @@ def _deletes(new: Object, old: Object) -> bool:
     return not old_meta.get("deletionGracePeriodSeconds")
 
 
-def _ignore_managed_fields_times(new: Object, old: Object) -> None:
+def _ignore_managed_fields_times(new: Object, old: Object, equal: Callable[[Object, Object], bool]) -> None:
     """Restore the old managedFields in `new` if the objects differ in nothing but the times of managedFields.
 
     The update then changes nothing. The time of the comparison is recorded in a metric.
+
+    Args:
+        new: the new object.
+        old: the stored object.
+        equal: compares the rest of the objects.
+
     Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/equality.go,
     IgnoreManagedFieldsTimestampsTransformer
     """
     started = time.monotonic()
-    path = _compare_managed_fields(new, old)
+    path = _compare_managed_fields(new, old, equal)
     _COMPARISON.observe(path, time.monotonic() - started)
 
 
-def _compare_managed_fields(new: Object, old: Object) -> tuple[str]:
+def _compare_managed_fields(new: Object, old: Object, equal: Callable[[Object, Object], bool]) -> tuple[str]:
     """Restore the old managedFields in `new` if the two objects differ in nothing but the times of managedFields.
 
     Returns:
@@ -357,7 +368,8 @@ def _compare_managed_fields(new: Object, old: Object) -> tuple[str]:
         return _FAST
     if not all(map(_same_but_time, entries, old_entries)):
         return _FAST
-    if {**new, "metadata": {**meta, "managedFields": None}} == {**old, "metadata": {**old_meta, "managedFields": None}}:
+    rest, old_rest = {**meta, "managedFields": None}, {**old_meta, "managedFields": None}
+    if equal({**new, "metadata": rest}, {**old, "metadata": old_rest}):
         meta["managedFields"] = old_entries
         return _EQUAL
     return _SLOW
