@@ -367,7 +367,7 @@ def read_volume(volume: Object) -> tuple[Vertex | None, frozenset[Vertex]]:
     for kind in _SECRET_REFS:
         if name := ((spec.get(kind) or {}).get("secretRef") or {}).get("name"):
             secrets.add(Vertex("secrets", spec[kind]["secretRef"].get("namespace") or namespace, name))
-    for key in ("nodePublishSecretRef", "nodeStageSecretRef", "controllerPublishSecretRef", "nodeExpandSecretRef"):
+    for key in ("nodePublishSecretRef", "nodeStageSecretRef", "nodeExpandSecretRef"):  # not those of controllers
         if name := ((spec.get("csi") or {}).get(key) or {}).get("name"):
             secrets.add(Vertex("secrets", spec["csi"][key].get("namespace") or namespace, name))
     return Vertex("persistentvolumeclaims", namespace, ref["name"]), frozenset(secrets)
