@@ -63,3 +63,14 @@ def test_optional_parts_are_counted_in_linear_time(piece: str) -> None:
 
 def test_nested_repetitions_are_counted_in_linear_time() -> None:
     assert_linear(optional_parts, lambda size: "(" * size + "a?" + "){9999}" * size)
+
+
+@pytest.mark.parametrize("pattern", [r"\C", r"a\\\C"])
+def test_a_pattern_cannot_match_a_single_byte(pattern: str) -> None:
+    with pytest.raises(BadPattern) as raised:
+        compile_pattern(pattern)
+    assert str(raised.value) == r"error parsing regexp: invalid escape sequence: `\C`"
+
+
+def test_an_escaped_backslash_before_a_letter_is_accepted() -> None:
+    assert compile_pattern(r"a\\C").search("a\\C")
