@@ -94,23 +94,28 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 def validate_status(new: Object, old: Object) -> list[FieldError]:
     """Validate the status, which is immutable once it is set.
 
-    It has a poolCount, at most 1000 pools (`_pool`), and at most 10 valid conditions.
+    It has a poolCount, at most 1000 pools (`_pool`), and at most 10 valid conditions. A changed status is validated
+    too, except for its parts that are unchanged and the form of its conditions.
     """
     status, old_status = new.get("status"), old.get("status")
-    if old_status is not None:
-        if same(status, old_status):
-            return []
-        return [field.invalid("status", None if status is None else _shown(status), IMMUTABLE)]
     if status is None:
-        return []
+        return [] if old_status is None else [field.invalid("status", None, IMMUTABLE)]
     errors = ErrorLists()
     listed, pools = status.get("conditions") or [], status.get("pools") or []
-    errors.written += conditions(listed, "status.conditions")
-    errors.declared += _required_count(status.get("poolCount"), "status.poolCount")
-    if errors.within_limit(pools, "status.pools", _MOST_POOLS):
+    if old_status is None:
+        errors.written += conditions(listed, "status.conditions")
+    elif same(status, old_status):
+        return []
+    else:
+        errors.written.append(field.invalid("status", _shown(status), IMMUTABLE))
+    stored = old_status or {}
+    if old_status is None or status.get("poolCount") != stored.get("poolCount"):
+        errors.declared += _required_count(status.get("poolCount"), "status.poolCount")
+    if not same(pools, stored.get("pools") or []) and errors.within_limit(pools, "status.pools", _MOST_POOLS):
         for i, pool in enumerate(pools):
             _pool(pool, f"status.pools[{i}]", errors)
-    errors.within_limit(listed, "status.conditions", _MOST_CONDITIONS)
+    if not same(listed, stored.get("conditions") or []):
+        errors.within_limit(listed, "status.conditions", _MOST_CONDITIONS)
     return errors.all()
 
 

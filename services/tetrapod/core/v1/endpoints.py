@@ -147,7 +147,8 @@ def _endpoints_row(obj: Object) -> list[Any]:
             endpoints.extend(addresses)
         for port in ports:
             endpoints.extend(join_host_port(address, port.get("port")) for address in addresses)
-    return [name_of(obj), more(endpoints, MAX_ENDPOINTS) or NONE, age(obj)]
+    shown = more(endpoints, MAX_ENDPOINTS) if obj.get("subsets") else NONE
+    return [name_of(obj), shown, age(obj)]
 
 
 TABLE: Final = TableConvertor((NAME, Column("Endpoints"), AGE), _endpoints_row)
