@@ -78,7 +78,8 @@ class HttpsClient:
             with urllib.request.urlopen(request, context=self._context, timeout=60) as answer:
                 return Reply(answer.status, self._decoded(answer.read()), answer.headers.get_all("warning") or [])
         except urllib.error.HTTPError as error:
-            return Reply(error.code, self._decoded(error.read()), error.headers.get_all("warning") or [])
+            with error:
+                return Reply(error.code, self._decoded(error.read()), error.headers.get_all("warning") or [])
 
     @staticmethod
     def _decoded(text: bytes) -> Any:

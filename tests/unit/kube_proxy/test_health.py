@@ -40,7 +40,8 @@ def fetch(port: int, path: str, host: str = "127.0.0.1") -> tuple[int, dict[str,
         with urllib.request.urlopen(f"http://{host}:{port}{path}", timeout=10) as answer:
             return answer.status, {k.lower(): v for k, v in answer.headers.items()}, answer.read().decode()
     except urllib.error.HTTPError as error:
-        return error.code, {k.lower(): v for k, v in error.headers.items()}, error.read().decode()
+        with error:
+            return error.code, {k.lower(): v for k, v in error.headers.items()}, error.read().decode()
 
 
 async def asked(handler: Handler, path: str) -> tuple[int, dict[str, str], str]:
