@@ -5,7 +5,6 @@ fill in.
 from __future__ import annotations
 
 import re
-import textwrap
 from pathlib import Path
 
 from tetrapod.auth.authorizers.configuration import load_configuration as load_authorization
@@ -14,7 +13,7 @@ from tetrapod.auth.oidc.configuration import load_configuration as load_authenti
 from tetrapod.auth.oidc.validation import validate as validate_authentication
 
 TEXT = (Path(__file__).parents[3] / "docs" / "how-to" / "authentication.md").read_text()
-BLOCKS = [textwrap.dedent(block).encode() for block in re.findall(r"(?:^    .*\n)+", TEXT, re.MULTILINE)]
+BLOCKS = [block.encode() for block in re.findall(r"^```yaml\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)]
 
 
 def block(kind: bytes) -> bytes:
