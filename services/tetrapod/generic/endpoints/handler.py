@@ -67,6 +67,11 @@ class _Deprecation:
         removed = _REMOVED.search(warning)
         self._removed = removed[1] if removed else ""
 
+    def warn(self, request: Request) -> None:
+        """Add only the warning to a request; do nothing without a warning."""
+        if self._warning:
+            request.warnings.append(self._warning)
+
     def record(self, request: Request, info: RequestInfo) -> None:
         """Add the warning to a request, its audit event and the metric; do nothing without a warning."""
         if self._warning:
@@ -115,6 +120,8 @@ class ResourceHandler:
         if info.subresource:
             subresource = self._subresources.get(info.subresource)
             if subresource is None:
+                if self.definition.custom:
+                    self._deprecation.warn(request)
                 raise not_found(self.definition.group_resource, request_info(request).name)
             return subresource(request)
         self._deprecation.record(request, info)
@@ -140,7 +147,8 @@ class SubresourceHandler:
     def __init__(self, declared: Subresource, scope: Scope) -> None:
         self.declared = declared
         self._scope = scope
-        warning = scope.definition.deprecated.get(scope.version, "") if declared.kind is None else ""
+        own_kind = declared.kind is None or scope.definition.custom  # built-in subresources of another kind do not warn
+        warning = scope.definition.deprecated.get(scope.version, "") if own_kind else ""
         self._deprecation = _Deprecation(warning)
         self.connects = scope.rest is not None and type(scope.rest).connect is not Rest.connect
 
