@@ -129,7 +129,7 @@ def test_files_that_cannot_be_decoded_are_rejected(tmp_path: Path, content: str,
 def test_unknown_flags_are_rejected() -> None:
     result = run("--no-such-flag")
     assert result.exit_code == 2
-    assert "No such option '--no-such-flag'" in result.output
+    assert "No such option" in result.output and "--no-such-flag" in result.output  # click 8.1 has other quotes
 
 
 def test_a_missing_kubeconfig_is_an_error_without_a_traceback() -> None:
