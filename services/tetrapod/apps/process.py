@@ -19,6 +19,9 @@ from tetrapod.machinery.golang.quoting import go_quote
 
 log = logging.getLogger(__name__)
 
+_HANDLE_CLOSED: Final = "the handler is closed"
+"""The end of uvloop's error for writing to a connection that the client has reset."""
+
 _START_THRESHOLD: Final = 100_000
 """The collector's threshold until the server is ready. Scanning imported modules again and again took 5 % of the
 start.
@@ -201,15 +204,17 @@ def raise_file_limit() -> None:
 def handle_loop_exception(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Log an exception that the event loop could not pass to any task.
 
-    A connection lost in a TLS handshake is logged in one line, as Go's net/http does, and any other exception with its
-    traceback.
+    A TLS connection that the client reset is logged in one line, as Go's net/http does, and any other exception with
+    its traceback.
 
     Args:
         context: the details from asyncio, as `loop.call_exception_handler` gets them.
     """
-    transport = context.get("transport")
-    if "SSL" in str(context.get("message", "")) and transport is not None and transport.is_closing():
-        log.info("TLS connection lost: %s", context.get("exception"))
+    transport, exception = context.get("transport"), context.get("exception")
+    # A transport of uvloop whose handle was closed by an error is not closing.
+    lost = transport is not None and (transport.is_closing() or _HANDLE_CLOSED in str(exception))
+    if lost and "SSL" in str(context.get("message", "")):
+        log.info("TLS connection lost: %s", exception)
         return
     loop.default_exception_handler(context)
 

@@ -1,23 +1,21 @@
-"""One real server for all tests of bad input. Its log is searched for tracebacks after each test."""
+"""The servers for all tests of bad input: one process, and four services. Their logs are searched for tracebacks after
+each test.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from support.server import Server, running
+from support.attacked import Attacked, four_services, one_process
 from support.wire import Client
 
-TOKENS = Path(__file__).parents[2] / "contract" / "tokens.csv"
 
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running(
-        tmp_path_factory.mktemp("robustness"), f"--token-auth-file={TOKENS}", "--authorization-mode=RBAC"
-    ) as server:
+@pytest.fixture(scope="session", params=["one process", pytest.param("four services", marks=pytest.mark.long)])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
+    form = one_process if request.param == "one process" else four_services
+    with form(tmp_path_factory.mktemp("robustness")) as server:
         yield server
 
 
@@ -28,16 +26,17 @@ def http2(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture(scope="session")
-def client(server: Server, http2: bool) -> Iterator[Client]:
+def client(server: Attacked, http2: bool) -> Iterator[Client]:
     with Client(server, http2=http2) as client:
         yield client
 
 
 @pytest.fixture(autouse=True)
-def no_traceback(server: Server) -> Iterator[None]:
+def no_traceback(server: Attacked) -> Iterator[None]:
     """Check that no request has caused an error in the server."""
-    before = server.log.stat().st_size
+    before = [log.stat().st_size for _, log in server.processes]
     yield
-    assert server.process.poll() is None, server.log.read_text()[-4000:]
-    logged = server.log.read_bytes()[before:].decode()
-    assert "Traceback" not in logged, logged[-6000:]
+    for (process, log), size in zip(server.processes, before, strict=True):
+        assert process.poll() is None, log.read_text()[-4000:]
+        logged = log.read_bytes()[size:].decode()
+        assert "Traceback" not in logged, logged[-6000:]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.server import Server
+from support.attacked import Attacked
 from support.waiting import until
 from support.wire import Client, raw_connection, read_to_end, send_raw
 
@@ -22,7 +22,7 @@ CREDENTIALS = b"Host: localhost\r\nAuthorization: Bearer admin-token\r\n"
 
 
 @pytest.fixture(autouse=True)
-def serves_on(server: Server) -> Iterator[None]:
+def serves_on(server: Attacked) -> Iterator[None]:
     yield
     with Client(server) as client:
         assert client("GET", "/readyz").status == 200
@@ -133,7 +133,7 @@ def test_bodies_beyond_three_mebibytes_are_too_large(client: Client, method: str
     assert answer.json["message"] == "Request entity too large: limit is 3145728"
 
 
-def test_a_chunked_body_without_end_is_too_large(server: Server) -> None:
+def test_a_chunked_body_without_end_is_too_large(server: Attacked) -> None:
     with raw_connection(server) as connection:
         connection.sendall(f"POST {MAPS} HTTP/1.1\r\n".encode() + CREDENTIALS + b"Transfer-Encoding: chunked\r\n\r\n")
         with contextlib.suppress(ConnectionError, OSError):
@@ -156,7 +156,7 @@ def test_unknown_credentials_give_no_access(client: Client, value: str) -> None:
     assert client("GET", MAPS, headers={"Authorization": value}).status in (401, 403)
 
 
-def test_forged_front_proxy_headers_give_no_identity(server: Server, http2: bool) -> None:
+def test_forged_front_proxy_headers_give_no_identity(server: Attacked, http2: bool) -> None:
     forged = {
         "X-Remote-User": "admin",
         "X-Remote-Group": "system:masters",
@@ -171,7 +171,7 @@ def test_forged_front_proxy_headers_give_no_identity(server: Server, http2: bool
         assert '"alice"' in alice("GET", MAPS, headers=forged).json["message"]
 
 
-def test_forged_impersonation_needs_the_right_to_it(server: Server, http2: bool) -> None:
+def test_forged_impersonation_needs_the_right_to_it(server: Attacked, http2: bool) -> None:
     with Client(server, token="alice-token", http2=http2) as alice:
         assert (
             alice("GET", MAPS, headers={"Impersonate-User": "admin", "Impersonate-Group": "system:masters"}).status
@@ -200,17 +200,17 @@ def test_forged_impersonation_needs_the_right_to_it(server: Server, http2: bool)
     ],
     ids=lambda data: repr(data[:40]),
 )
-def test_bytes_that_are_no_http_are_rejected_and_the_connection_ends(server: Server, data: bytes) -> None:
+def test_bytes_that_are_no_http_are_rejected_and_the_connection_ends(server: Attacked, data: bytes) -> None:
     answer = send_raw(server, data + (b"" if data.endswith(b"\n") else b"\r\n\r\n"), timeout=10)
     assert not answer or answer.startswith((b"HTTP/1.1 4", b"HTTP/1.1 5"))
 
 
-def test_a_head_beyond_a_mebibyte_is_rejected(server: Server) -> None:
+def test_a_head_beyond_a_mebibyte_is_rejected(server: Attacked) -> None:
     head = b"GET / HTTP/1.1\r\nHost: a\r\n" + b"".join(b"X-%d: %s\r\n" % (i, b"y" * 1000) for i in range(1100))
     assert b" 431 " in send_raw(server, head)[:20]
 
 
-def test_plain_http_on_the_secure_port_does_not_affect_others(server: Server) -> None:
+def test_plain_http_on_the_secure_port_does_not_affect_others(server: Attacked) -> None:
     port = int(server.url.rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port), 10) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -219,7 +219,7 @@ def test_plain_http_on_the_secure_port_does_not_affect_others(server: Server) ->
             connection.recv(1000)
 
 
-def test_slow_clients_do_not_delay_others(server: Server, client: Client) -> None:
+def test_slow_clients_do_not_delay_others(server: Attacked, client: Client) -> None:
     """Open fifty connections with an incomplete head and fifty with an incomplete body."""
     with contextlib.ExitStack() as stack:
         for _ in range(50):
@@ -232,7 +232,7 @@ def test_slow_clients_do_not_delay_others(server: Server, client: Client) -> Non
         assert time.monotonic() - began < 5
 
 
-def test_a_client_that_reads_nothing_does_not_stop_the_others(server: Server, client: Client) -> None:
+def test_a_client_that_reads_nothing_does_not_stop_the_others(server: Attacked, client: Client) -> None:
     with raw_connection(server) as deaf:
         deaf.sendall(f"GET {MAPS}?watch=1 HTTP/1.1\r\n".encode() + CREDENTIALS + b"\r\n")
         filler = "x" * 100_000
@@ -245,7 +245,7 @@ def test_a_client_that_reads_nothing_does_not_stop_the_others(server: Server, cl
         assert client("DELETE", f"{MAPS}/loud").status == 200
 
 
-def test_clients_that_vanish_are_forgotten(server: Server, client: Client) -> None:
+def test_clients_that_vanish_are_forgotten(server: Attacked, client: Client) -> None:
     def vanish(data: bytes) -> None:
         with raw_connection(server) as connection:
             connection.sendall(data)

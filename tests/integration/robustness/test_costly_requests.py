@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import orjson
 import pytest
 
+from support.attacked import Attacked
 from support.http2_connection import Http2Connection, http2_context
-from support.server import Server
 from support.wire import send_raw
 from tetrapod import testing
 from tetrapod.generic.http.limits import MAX_HEADER, MAX_HEADERS, MAX_PATH, MAX_QUERY
@@ -50,7 +50,7 @@ _COSTLY: Final = {
 
 
 @pytest.mark.parametrize("name", _COSTLY)
-def test_a_costly_request_is_answered_as_a_small_one(server: Server, name: str, http2: bool) -> None:
+def test_a_costly_request_is_answered_as_a_small_one(server: Attacked, name: str, http2: bool) -> None:
     target, headers, code = _COSTLY[name]
     assert _status(server, target, headers, http2=http2) == code
 
@@ -101,7 +101,7 @@ _BODIES: Final = {
 
 
 @pytest.mark.parametrize("name", _BODIES)
-def test_a_long_text_in_a_body_is_matched_in_linear_time(server: Server, name: str) -> None:
+def test_a_long_text_in_a_body_is_matched_in_linear_time(server: Attacked, name: str) -> None:
     """Backtracking took minutes, in which no other request was served. A read times out after 20 s."""
     target, media_type, body, code = _BODIES[name]
     head = f"POST {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer admin-token\r\n"
@@ -109,7 +109,7 @@ def test_a_long_text_in_a_body_is_matched_in_linear_time(server: Server, name: s
     assert int(send_raw(server, head.encode() + body).split(b" ", 2)[1]) == code
 
 
-def _status(server: Server, target: str, headers: str, *, http2: bool) -> int:
+def _status(server: Attacked, target: str, headers: str, *, http2: bool) -> int:
     """Return the status of a GET with header lines."""
     if not http2:
         head = f"GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{headers}\r\n"
@@ -125,7 +125,7 @@ def _status(server: Server, target: str, headers: str, *, http2: bool) -> int:
         connection.close()
 
 
-def test_selectors_of_more_terms_than_the_limit_are_bad_requests(server: Server, http2: bool) -> None:
+def test_selectors_of_more_terms_than_the_limit_are_bad_requests(server: Attacked, http2: bool) -> None:
     credentials = "Authorization: Bearer admin-token\r\n"
     for selector in (f"labelSelector={_TERMS}", f"fieldSelector={'metadata.name!=x,' * 4095}metadata.name!=y"):
         for more, code in (("", 200), (",metadata.name!=z", 400)):

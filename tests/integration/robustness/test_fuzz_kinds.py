@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from support.server import Server
+from support.attacked import Attacked
 from support.waiting import until
 from support.wire import Answer, Client, is_accidental_error
 
@@ -173,7 +173,7 @@ class Maker:
 
 
 @pytest.fixture(scope="module")
-def quick(server: Server, http2: bool) -> Iterator[Client]:
+def quick(server: Attacked, http2: bool) -> Iterator[Client]:
     """A request that takes longer than this is a hang."""
     with Client(server, timeout=float(os.environ.get("FUZZ_PATIENCE", "15")), http2=http2) as client:
         client("POST", "/api/v1/namespaces", {"metadata": {"name": "kinds"}})

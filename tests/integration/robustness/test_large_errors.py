@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from support.server import Server
+from support.attacked import Attacked
 from support.waiting import until
 from support.wire import Answer, Client
 from tetrapod.machinery.error_limits import MAX_ERRORS, MAX_MESSAGE, MAX_TEXT
@@ -189,7 +189,7 @@ def test_duplicate_keys_of_yaml_beyond_the_limit_are_counted(client: Client) -> 
 
 @pytest.mark.parametrize("token", ["admin-token", "alice-token"])
 @pytest.mark.parametrize("method", ["GET", "DELETE", "POST", "PUT"])
-def test_giant_names_are_shortened(server: Server, token: str, method: str, http2: bool) -> None:
+def test_giant_names_are_shortened(server: Attacked, token: str, method: str, http2: bool) -> None:
     name = "n" * 500_000
     for path in (
         f"{MAPS}/{name}",

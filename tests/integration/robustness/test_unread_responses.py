@@ -18,14 +18,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from support.attacked import Attacked, one_process
 from support.http2_connection import http2_context
 from support.http2_streams import Http2Streams, Stream
-from support.server import Server, running
 from support.wire import Client
 
 pytestmark = pytest.mark.long
 
-TOKENS: Final = Path(__file__).parents[2] / "contract" / "tokens.csv"
 MAPS: Final = "/api/v1/namespaces/default/configmaps"
 CREDENTIALS: Final = (("Host", "localhost"), ("Authorization", "Bearer admin-token"))
 DEAF: Final = 40
@@ -37,15 +36,13 @@ MEGABYTES: Final = 20
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running(
-        tmp_path_factory.mktemp("unread"), f"--token-auth-file={TOKENS}", "--authorization-mode=RBAC"
-    ) as server:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
+    with one_process(tmp_path_factory.mktemp("unread")) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def client(server: Server) -> Iterator[Client]:
+def client(server: Attacked) -> Iterator[Client]:
     with Client(server) as client:
         for i in range(MEGABYTES):
             body = {
@@ -79,7 +76,7 @@ class Sent:
         return streams.request(method, self.path, (*CREDENTIALS, *self.headers), self.body)
 
 
-def connection(server: Server, stack: contextlib.ExitStack, *, http2: bool = False) -> ssl.SSLSocket:
+def connection(server: Attacked, stack: contextlib.ExitStack, *, http2: bool = False) -> ssl.SSLSocket:
     """A connection with small kernel buffers."""
     address = urlsplit(server.url)
     plain = socket.socket()
@@ -104,7 +101,7 @@ def send(to: ssl.SSLSocket, sent: Sent, count: int, *, http2: bool) -> None:
         to.sendall(streams.outgoing)
 
 
-def memory(server: Server) -> int:
+def memory(server: Attacked) -> int:
     found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{server.process.pid}/status").read_text())
     assert found is not None
     return int(found[1]) << 10
@@ -135,7 +132,7 @@ ASKED: Final = {
 @pytest.mark.parametrize("asked", [*ASKED.values(), rejected()], ids=[*ASKED, "error"])
 @pytest.mark.timeout(180)
 def test_unread_responses_take_little_memory_and_delay_no_one(
-    server: Server, client: Client, asked: Sent, http2: bool
+    server: Attacked, client: Client, asked: Sent, http2: bool
 ) -> None:
     assert client("GET", f"{MAPS}/kube-root-ca.crt").status == 200
     before = memory(server)
@@ -150,7 +147,7 @@ def test_unread_responses_take_little_memory_and_delay_no_one(
 
 
 @pytest.mark.timeout(180)
-def test_a_slow_reader_gets_its_whole_response_beside_those_that_read_nothing(server: Server, client: Client) -> None:
+def test_a_slow_reader_gets_its_whole_response_beside_those_that_read_nothing(server: Attacked, client: Client) -> None:
     with contextlib.ExitStack() as stack:
         for _ in range(DEAF):
             send(connection(server, stack), ASKED["yaml"], 1, http2=False)
@@ -168,7 +165,7 @@ def test_a_slow_reader_gets_its_whole_response_beside_those_that_read_nothing(se
 
 @pytest.mark.timeout(180)
 def test_a_slow_reader_of_http_2_gets_whole_responses_beside_streams_that_it_does_not_widen(
-    server: Server, client: Client
+    server: Attacked, client: Client
 ) -> None:
     """Streams whose windows are used up keep nothing from the others of their connection."""
     with contextlib.ExitStack() as stack:
@@ -188,7 +185,7 @@ def test_a_slow_reader_of_http_2_gets_whole_responses_beside_streams_that_it_doe
 
 
 @pytest.mark.timeout(180)
-def test_pipelined_requests_are_all_answered_once_their_client_reads(server: Server, client: Client) -> None:
+def test_pipelined_requests_are_all_answered_once_their_client_reads(server: Attacked, client: Client) -> None:
     with contextlib.ExitStack() as stack:
         late = connection(server, stack)
         large = Sent(f"{MAPS}/large-3")

@@ -40,17 +40,23 @@ class Transport(asyncio.Transport):
 
 
 @pytest.mark.parametrize(
-    ("message", "closing", "level"),
-    [("SSL protocol", True, "INFO"), ("SSL protocol", False, "ERROR"), ("x", True, "ERROR")],
+    ("message", "closing", "error", "level"),
+    [
+        ("SSL protocol", True, "closed", "INFO"),
+        ("SSL protocol", False, "unable to perform operation; the handler is closed", "INFO"),
+        ("SSL protocol", False, "x", "ERROR"),
+        ("x", True, "closed", "ERROR"),
+        ("x", False, "the handler is closed", "ERROR"),
+    ],
 )
 async def test_a_client_that_goes_in_the_middle_of_tls_is_a_line(
-    caplog: pytest.LogCaptureFixture, message: str, closing: bool, level: str
+    caplog: pytest.LogCaptureFixture, message: str, closing: bool, error: str, level: str
 ) -> None:
     caplog.set_level(logging.INFO)
     context: dict[str, Any] = {
         "message": f"Fatal error on {message}",
         "transport": Transport(closing),
-        "exception": RuntimeError("closed"),
+        "exception": RuntimeError(error),
     }
     handle_loop_exception(asyncio.get_running_loop(), context)
     assert [(record.levelname, bool(record.exc_info)) for record in caplog.records] == [(level, level == "ERROR")]
