@@ -16,8 +16,10 @@ MAX_DEPTH: Final = 200
 orjson writes 254 levels. The rest is reserved for what wraps an object (lists, watch events, Tables, reviews, audit
 events) and for managedFields, which repeat the nesting of their object four levels down.
 """
-_LEVELS_OF_ORJSON: Final = 254
-_PADDING: Final = _LEVELS_OF_ORJSON - MAX_DEPTH
+STORED_DEPTH: Final = 254
+"""The most levels that orjson writes. A stored object may have so many, because its managedFields repeat its nesting.
+"""
+_PADDING: Final = STORED_DEPTH - MAX_DEPTH
 
 
 class TooDeepError(ValueError):

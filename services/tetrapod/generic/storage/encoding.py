@@ -16,6 +16,7 @@ import msgspec
 import orjson
 
 from tetrapod.generic.storage.unreadable import ENCRYPTED, NOT_FOR_IDENTITY, NotTransformable
+from tetrapod.machinery.depth import STORED_DEPTH
 from tetrapod.machinery.golang.json_numbers import without_exponents
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.json_pieces import loads
@@ -144,7 +145,7 @@ def _object_in(stored: bytes) -> Object:
     elif stored.startswith(CBOR):
         from tetrapod.machinery import cbor
 
-        obj = cbor.decode(stored)
+        obj = cbor.decode(stored, STORED_DEPTH + 1)  # with the tag of self-described CBOR
     elif is_yaml(stored):
         from tetrapod.machinery.serializer import yaml
 

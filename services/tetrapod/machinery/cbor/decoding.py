@@ -68,8 +68,12 @@ class InvalidError(DecodeError):
         self.outermost = outermost
 
 
-def decode(data: bytes) -> Any:
+def decode(data: bytes, most_levels: int = MAX_DEPTH) -> Any:
     """Return the JSON value that CBOR data encodes, with or without the tag of self-described CBOR at its beginning.
+
+    Args:
+        data: one data item.
+        most_levels: the most levels of arrays, maps and tags.
 
     Raises:
         MalformedError: the data is empty, malformed, nests too deeply, or has too many items or a bignum.
@@ -77,7 +81,7 @@ def decode(data: bytes) -> Any:
     """
     if not data:
         raise MalformedError("EOF")
-    reader = _Reader(data)
+    reader = _Reader(data, most_levels)
     try:
         value, end = reader.value(0, 0, 0)
     except IndexError:
@@ -125,8 +129,9 @@ class _Reader:
         outermost: whether that error concerns the outermost object itself.
     """
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, most_levels: int) -> None:
         self._data = data
+        self._most_levels = most_levels
         self._items = 0
         self.error = ""
         self.outermost = False
@@ -147,12 +152,12 @@ class _Reader:
         if major in (BYTES, TEXT):
             return self._string(major, argument, at, later)
         if major == MAP:
-            return self._map(argument, at, _deeper(depth), later)
+            return self._map(argument, at, self._deeper(depth), later)
         if major == ARRAY:
-            return self._array(argument, at, _deeper(depth), later)
+            return self._array(argument, at, self._deeper(depth), later)
         assert argument is not None  # only strings, arrays and maps have an indefinite length
         if major == TAG:
-            return self._tagged(argument, at, _deeper(depth), later)
+            return self._tagged(argument, at, self._deeper(depth), later)
         if major == PRIMITIVE:
             return self._primitive(info, argument, at), at
         number = argument if major == UNSIGNED else -1 - argument
@@ -196,6 +201,11 @@ class _Reader:
             chunks.append(data[at:end])
             at = end
         return chunks, at + 1
+
+    def _deeper(self, depth: int) -> int:
+        if depth >= self._most_levels:
+            raise MalformedError(f"cbor: exceeded max nested level {_UPSTREAMS_DEPTH}")
+        return depth + 1
 
     def _array(self, size: int | None, at: int, depth: int, later: int) -> tuple[list[Any], int]:
         data, items = self._data, []
@@ -283,12 +293,6 @@ class _Reader:
                 f"simple value {argument} is not recognized"
             )
         return _CONSTANTS.get(argument)
-
-
-def _deeper(depth: int) -> int:
-    if depth >= MAX_DEPTH:
-        raise MalformedError(f"cbor: exceeded max nested level {_UPSTREAMS_DEPTH}")
-    return depth + 1
 
 
 def _end_of_string(data: bytes, major: int, size: int, at: int) -> int:
