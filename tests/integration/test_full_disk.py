@@ -15,7 +15,7 @@ import pytest
 
 from support.disks import fill, mounts_allowed, small_disk
 from support.etcd import Etcd, etcd_36
-from support.server import Server, running, start
+from support.server import Server, running
 from support.waiting import until
 from support.wire import Answer, Client
 
@@ -160,11 +160,9 @@ def test_a_collection_is_deleted_on_a_full_disk(client: Client, disk: Path) -> N
 
 
 def test_a_server_starts_on_a_full_disk_and_has_every_acknowledged_object(disk: Path) -> None:
-    server = start(disk, TOKENS)
-    with Client(server) as client:
+    with running(disk, TOKENS) as server, Client(server) as client:
         created = create_until_full(client)
-    fill(disk)
-    server.stop()
+        fill(disk)
     fill(disk)
     with running(disk, TOKENS) as server, Client(server) as client:
         assert created <= names(client)
