@@ -13,7 +13,7 @@ from tetrapod.auth.oidc.configuration import load_configuration as load_authenti
 from tetrapod.auth.oidc.validation import validate as validate_authentication
 
 TEXT = (Path(__file__).parents[3] / "docs" / "how-to" / "authentication.md").read_text()
-BLOCKS = [block.encode() for block in re.findall(r"^```yaml\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)]
+BLOCKS: list[bytes] = [text.encode() for text in re.findall(r"^```yaml\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)]
 
 
 def block(kind: bytes) -> bytes:
