@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Sequence
 from statistics import median, quantiles
 from typing import Final
@@ -49,9 +50,9 @@ def failures(outcome: Outcome) -> list[str]:
 
 
 def write(form: str, outcome: Outcome, commit: str) -> None:
-    """Write the page with the result of a run."""
+    """Write the result of a run into the page, which keeps the results of other forms of the API server."""
     lines = [
-        f"## {FORMS[form][0].upper()}{FORMS[form][1:]}",
+        "",
         "",
         f"{outcome.rounds} rounds in {outcome.seconds / 60:.0f} minutes on {datetime.date.today()}, "
         f"at commit {commit}.",
@@ -69,7 +70,22 @@ def write(form: str, outcome: Outcome, commit: str) -> None:
         "",
         *(f"- Failed: {failure}." for failure in failures(outcome)),
     ]
-    _OUT.write_text(_HEAD + "\n".join(lines).rstrip() + "\n")
+    sections = {
+        **sections_of(_OUT.read_text() if _OUT.exists() else ""),
+        _title(form): "\n".join(lines).rstrip() + "\n",
+    }
+    texts = [f"## {title}{sections[title]}" for title in map(_title, FORMS) if title in sections]
+    _OUT.write_text(_HEAD + "\n".join(texts))
+
+
+def sections_of(page: str) -> dict[str, str]:
+    """Return the text below each heading of a page, by heading, with one line break at the end."""
+    found = re.split(r"^## (.*)$", page, flags=re.MULTILINE)[1:]
+    return {title: f"{text.rstrip()}\n" for title, text in zip(found[::2], found[1::2], strict=True)}
+
+
+def _title(form: str) -> str:
+    return f"{FORMS[form][0].upper()}{FORMS[form][1:]}"
 
 
 def _row(label: str, judged: Sequence[Growth]) -> str:

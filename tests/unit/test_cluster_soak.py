@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import signal
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from cluster.processes import Processes
 from cluster.settings import NODES
+from cluster_soak import report
 from cluster_soak.programs import Program, Sample
 from cluster_soak.report import failures
 from cluster_soak.run import Outcome
@@ -63,6 +65,21 @@ def test_a_program_that_cannot_be_judged_is_a_failure() -> None:
     assert failures(outcome) == [
         "round 1: node node1 is not ready",
         "kubelet has fewer than 6 samples after the warm-up",
+    ]
+
+
+def test_the_page_keeps_the_results_of_other_forms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "_OUT", tmp_path / "page.md")
+    for form, rounds in (("four", 1), ("one", 2), ("four", 3)):
+        outcome = Outcome(rounds=rounds, seconds=60, convergence=[1.0, 2.0])
+        report.write(form, outcome, "abc")
+    today = datetime.date.today()
+    lines = (tmp_path / "page.md").read_text().splitlines()
+    assert [line for line in lines if line.startswith("## ") or " rounds in " in line] == [
+        "## One process, SQLite",
+        f"2 rounds in 1 minutes on {today}, at commit abc.",
+        "## Four services, etcd",
+        f"3 rounds in 1 minutes on {today}, at commit abc.",
     ]
 
 
