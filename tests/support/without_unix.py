@@ -25,8 +25,8 @@ import sys
 import tempfile
 import urllib.request
 import zipfile
-from collections.abc import Sequence
-from types import ModuleType
+from collections.abc import Callable, Sequence
+from types import ModuleType, SimpleNamespace
 from typing import Any, Final, NoReturn, cast
 
 IMPORTED_FIRST: Final = (
@@ -87,8 +87,20 @@ def windows_locks() -> ModuleType:
     return cast(ModuleType, module)
 
 
+def windows_disk_usage(statvfs: Callable[[Any], os.statvfs_result]) -> Callable[[Any], SimpleNamespace]:
+    """Return `shutil.disk_usage` of Windows, which needs no `os.statvfs`. The argument is that function."""
+
+    def disk_usage(path: Any) -> SimpleNamespace:
+        found = statvfs(path)
+        total, free = found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
+        return SimpleNamespace(total=total, used=total - free, free=free)
+
+    return disk_usage
+
+
 def remove() -> None:
     """Remove them from this interpreter."""
+    shutil.disk_usage = windows_disk_usage(os.statvfs)  # type: ignore[assignment]
     sys.modules["msvcrt"] = windows_locks()
     for name in MODULES:
         sys.modules.pop(name, None)
