@@ -55,6 +55,9 @@ def test_a_data_directory_is_backed_up_verified_and_restored(tmp_path: Path, tet
     assert (tmp_path / "new/pki/sa.key").read_text() == "private"
     assert (tmp_path / "new/pki/sa.key").stat().st_mode & 0o777 == 0o600
     asyncio.run(_restored(tmp_path / "new/tetrapod.db", revision))
+    databases = [*tmp_path.glob("*/tetrapod.db*")]
+    assert {path.parent.name for path in databases} == {"old", "new"}
+    assert all(path.stat().st_mode & 0o077 == 0 for path in databases), databases
 
 
 def test_a_backup_is_decrypted_and_restored_with_encryption(tmp_path: Path, tetrapod: Command) -> None:

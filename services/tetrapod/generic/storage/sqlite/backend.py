@@ -23,14 +23,13 @@ from tetrapod.generic.storage.backend import BackendEvent, CannotOpen, KeyValue,
 from tetrapod.generic.storage.sqlite import reading, snapshots
 from tetrapod.generic.storage.sqlite.housekeeping import Housekeeping
 from tetrapod.generic.storage.sqlite.lock import DatabaseLock
-from tetrapod.generic.storage.sqlite.schema import open_connection, prepare, tune
+from tetrapod.generic.storage.sqlite.schema import MEMORY, open_connection, prepare, tune
 from tetrapod.generic.storage.sqlite.space import Space, is_full
 from tetrapod.generic.storage.sqlite.transaction import Transaction
 from tetrapod.generic.storage.sqlite.watching import SqliteWatch, WatchHub
 from tetrapod.generic.storage.sqlite.writer import Writer
 
 T = TypeVar("T")
-MEMORY = ":memory:"
 HISTORY_CHUNK = 1000  # events
 HISTORY_SECONDS = 300.0  # as upstream's compaction interval
 LARGEST_REQUEST = 1536 * 1024  # etcd's --max-request-bytes, so that both backends reject the same requests

@@ -7,6 +7,7 @@ these links instead of scanning.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 from tetrapod.generic.storage.backend import CannotOpen
 from tetrapod.generic.storage.sqlite.space import is_full
 
+MEMORY = ":memory:"
 APPLICATION_ID = 0x54455452  # "TETR"
 SCHEMA_VERSION = 1
 FIRST_REVISION = 2  # revision of an empty store, one more than etcd's, because clients and tests use 1 to mean long ago
@@ -48,11 +50,15 @@ def open_connection(path: str) -> sqlite3.Connection:
     """Open a connection in autocommit mode, so that transactions are explicit. Any thread may use it, one at a time.
 
     Args:
-        path: the path of the database, which is created if it does not exist.
+        path: the path of the database, or `MEMORY`. A file that does not exist is created. Only its owner can read it,
+            and the log and the index that SQLite puts beside it, because they contain Secrets.
 
     Raises:
         sqlite3.Error: the file cannot be opened.
     """
+    if path != MEMORY:
+        with contextlib.suppress(OSError):  # it exists, or SQLite reports what is wrong
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     return sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False, cached_statements=256)
 
 
