@@ -38,7 +38,7 @@ _NO_PROTOCOL: Final = "alert no application protocol"
 Connection = BackendConnection | Http2Connection
 
 
-class Http1Refused(BackendError):
+class NoCommonVersion(BackendError):
     """The server refused the handshake, because it speaks none of the offered versions of HTTP (ALPN)."""
 
 
@@ -88,8 +88,8 @@ async def dial(
         dialer: connects by way of a proxy; None to connect directly. A Unix socket is always connected directly.
 
     Raises:
-        BackendError: the connection failed; the text is Go's. Its `no_response` is set. `Http1Refused` if HTTP/1.1 was
-            offered only, and the server does not speak it.
+        BackendError: the connection failed; the text is Go's. Its `no_response` is set. `NoCommonVersion` if the server
+            refused the offered versions of HTTP.
     """
     tls = endpoint.tls
     try:
@@ -114,7 +114,7 @@ async def dial(
         raise BackendError(str(error), no_response=True) from error
     except (OSError, ValueError) as error:
         refused = isinstance(error, ssl.SSLError) and _NO_PROTOCOL in _openssl_text(error)
-        failure = Http1Refused if refused and not endpoint.offers_http2 else BackendError
+        failure = NoCommonVersion if refused else BackendError
         raise failure(await dial_error_text(endpoint, error, dialer), no_response=True) from error
 
 

@@ -54,11 +54,6 @@ class Endpoint:
         """Whether HTTP/2 may be used: TLS negotiates it, and servers at Unix sockets support it."""
         return self.tls is not None or (self.is_unix and not http2_disabled())
 
-    @property
-    def offers_http2(self) -> bool:
-        """Whether connections offer HTTP/2, as those to `offering_http2` do."""
-        return self.http2 or (self.tls is not None and self.tls.http2)
-
     def offering_http2(self) -> Endpoint:
         """Return a copy of this endpoint that offers HTTP/2 beside HTTP/1.1 by ALPN, or speaks it without TLS.
 

@@ -18,7 +18,7 @@ from tetrapod.generic.dialing import Dialer
 from tetrapod.generic.http.request import BodyReader, HeaderList
 from tetrapod.generic.observability.tracing.propagation import outgoing
 from tetrapod.generic.proxy.connection import BackendConnection
-from tetrapod.generic.proxy.dialing import Connection, Http1Refused, dial, ignored_offer
+from tetrapod.generic.proxy.dialing import Connection, NoCommonVersion, dial, ignored_offer
 from tetrapod.generic.proxy.endpoint import Endpoint, parse_url
 from tetrapod.generic.proxy.exchange import BackendError, Exchange
 from tetrapod.generic.proxy.h2.connection import Http2Connection
@@ -277,7 +277,7 @@ class BackendPool:
             return await self._http2.obtain(offered, dial_offered, new=new)
         try:
             connection = await self._dial(endpoint, endpoint)
-        except Http1Refused:
+        except NoCommonVersion:
             if not self._supports_http2_only:
                 raise
         else:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.exchange import BackendError
@@ -16,6 +16,8 @@ from tetrapod.machinery.boundedcache import BoundedCache
 from tetrapod.machinery.failure import Failure
 
 C = TypeVar("C")
+_HTTP1: Final = "HTTP/1.1"
+_HTTP2: Final = "HTTP/2"
 
 
 class Http2Sessions:
@@ -24,24 +26,23 @@ class Http2Sessions:
     def __init__(self) -> None:
         self._open: dict[Endpoint, list[Http2Connection]] = {}
         self._dialing: dict[Endpoint, asyncio.Future[Failure[BackendError] | None]] = {}
-        # By host and port.
-        self._only_http1: BoundedCache[tuple[str, int], bool] = BoundedCache(count=1024, size=256 << 10)
-        self._only_http2: BoundedCache[tuple[str, int], bool] = BoundedCache(count=1024, size=256 << 10)
+        # The version of HTTP of endpoints that speak only one, by host and port.
+        self._only: BoundedCache[tuple[str, int], str] = BoundedCache(count=1024, size=256 << 10)
 
     def __len__(self) -> int:
         return sum(map(len, self._open.values()))
 
     def is_only_http1(self, endpoint: Endpoint) -> bool:
         """Return whether the last connection to the endpoint used HTTP/1.1, although HTTP/2 was offered."""
-        return bool(self._only_http1.recall((endpoint.host, endpoint.port)))
+        return self._only.recall((endpoint.host, endpoint.port)) == _HTTP1
 
     def is_only_http2(self, endpoint: Endpoint) -> bool:
         """Return whether the endpoint has refused HTTP/1.1 (`refuses_http1`), and no connection has used it since."""
-        return bool(self._only_http2.recall((endpoint.host, endpoint.port)))
+        return self._only.recall((endpoint.host, endpoint.port)) == _HTTP2
 
     def refuses_http1(self, endpoint: Endpoint) -> None:
         """Remember that the server of the endpoint speaks no HTTP/1.1."""
-        self._only_http2.keep((endpoint.host, endpoint.port), True)
+        self._only.keep((endpoint.host, endpoint.port), _HTTP2)
 
     def take(self, endpoint: Endpoint) -> Http2Connection | None:
         """Return a connection to the endpoint that has room for another exchange, or None.
@@ -94,10 +95,10 @@ class Http2Sessions:
         if isinstance(connection, Http2Connection):
             if not connection.closing:
                 self._open.setdefault(endpoint, []).append(connection)
-            self._only_http1.pop((endpoint.host, endpoint.port), None)
+            if self.is_only_http1(endpoint):
+                self._only.pop((endpoint.host, endpoint.port), None)
         else:
-            self._only_http1.keep((endpoint.host, endpoint.port), True)
-            self._only_http2.pop((endpoint.host, endpoint.port), None)
+            self._only.keep((endpoint.host, endpoint.port), _HTTP1)
         return connection
 
     def lost(self, endpoint: Endpoint, connection: Http2Connection) -> None:
