@@ -75,7 +75,7 @@ class _Deprecation:
     def record(self, request: Request, info: RequestInfo) -> None:
         """Add the warning to a request, its audit event and the metric; do nothing without a warning."""
         if self._warning:
-            request.warnings.append(self._warning)
+            self.warn(request)
             request.annotations["k8s.io/deprecated"] = "true"
             if self._removed:
                 request.annotations["k8s.io/removed-release"] = self._removed

@@ -16,7 +16,7 @@ from tetrapod.generic.registry.errors import Translated
 from tetrapod.generic.registry.hand_written import in_form
 from tetrapod.generic.registry.hooks import Allocation, ValidateObject
 from tetrapod.generic.registry.strategy import Strategy
-from tetrapod.generic.scheduling.offload import in_thread
+from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.generic.storage.entry import Entry
 from tetrapod.generic.storage.errors import KeyExists
 from tetrapod.generic.storage.unreadable import Unreadable
@@ -143,16 +143,8 @@ def _then_reject(validate: ValidateObject | None) -> ValidateObject:
 async def _admitted_and_stored(store: BaseStore, ctx: Context, obj: Object, validate: ValidateObject | None) -> Entry:
     if validate is not None:
         await validate(obj)
-    await read_back(store.strategy, ctx, obj)
+    await offloaded(ctx.large, store.strategy.read_back, obj)
     return await _store(store, ctx, obj)
-
-
-async def read_back(strategy: Strategy, ctx: Context, obj: Object) -> None:
-    """Change an object in place as upstream's decoder does after the write, in a thread if the object is large."""
-    if ctx.large:
-        await in_thread(strategy.read_back, obj)
-    else:
-        strategy.read_back(obj)
 
 
 async def _store(store: BaseStore, ctx: Context, obj: Object) -> Entry:

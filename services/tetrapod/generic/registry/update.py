@@ -19,19 +19,13 @@ from tetrapod.generic.metrics.histograms import Histogram
 from tetrapod.generic.registry import dryrun
 from tetrapod.generic.registry.base_store import BaseStore
 from tetrapod.generic.registry.context import Context, without_delay
-from tetrapod.generic.registry.create import (
-    ensure_namespace,
-    fill_system_fields,
-    prepare,
-    read_back,
-    wipe_system_fields,
-)
+from tetrapod.generic.registry.create import ensure_namespace, fill_system_fields, prepare, wipe_system_fields
 from tetrapod.generic.registry.entry import Unstored, unstored
 from tetrapod.generic.registry.errors import OPTIMISTIC_LOCK, Translated
 from tetrapod.generic.registry.hand_written import in_form
 from tetrapod.generic.registry.hooks import Allocation, Transform, ValidateObject, ValidateUpdate
 from tetrapod.generic.registry.strategy import Strategy
-from tetrapod.generic.scheduling.offload import LARGE
+from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.storage.copied import peeked
 from tetrapod.generic.storage.entry import Entry
 from tetrapod.generic.storage.errors import KeyNotFound
@@ -177,7 +171,7 @@ class _Update:
         _ignore_managed_fields_times(new, old, operator.eq if exact else same)
         if self.options.validate_update is not None:
             await self.options.validate_update(new, old)
-        await read_back(self.strategy, self.ctx, new)
+        await offloaded(self.ctx.large, self.strategy.read_back, new)
         if _deletes(new, old) and self.strategy.may_delete_on_update(new, old):
             self.deletion = await unstored(self.key, new, entry.revision, large=self.ctx.large)
             raise _DeletionReady
@@ -193,7 +187,7 @@ class _Update:
         await prepare(self.store, self.store.strategy, self.ctx, obj)
         if self.options.validate_create is not None:
             await self.options.validate_create(obj)
-        await read_back(self.store.strategy, self.ctx, obj)
+        await offloaded(self.ctx.large, self.store.strategy.read_back, obj)
         return Updated(obj, self.strategy.ttl(obj) or None, self.ctx.large)
 
     def _check_version(self, new: Object, stored: int) -> None:
