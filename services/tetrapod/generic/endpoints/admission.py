@@ -16,6 +16,7 @@ from tetrapod.generic.authorization.message import forbidden_status
 from tetrapod.generic.endpoints.scope import Scope, request_info
 from tetrapod.generic.http.request import Request
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.machinery.fieldmanager import entries
 from tetrapod.machinery.gvk import Object
 
@@ -137,6 +138,25 @@ class RequestAdmission:
         if not attributes.name and obj is not None:  # the registry has generated the name since
             attributes.name = obj["metadata"].get("name") or ""
         await chain.validate(attributes)
+
+    async def validate_stored(self, operation: str, obj: Object, old: Object | None, options: Object) -> None:
+        """Run the validating plugins for an object that is going to be stored, and leave in it what is stored.
+
+        They see its empty lists and maps, but no empty values of fields with omitempty.
+
+        Args:
+            operation: "CREATE" or "UPDATE".
+            obj: the new object, which is changed in place.
+            old: the stored object; None for CREATE.
+            options: the options object of the request.
+
+        Raises:
+            StatusError: a plugin rejects the request.
+        """
+        large = self._context.large
+        await offloaded(large, self._scope.omit_empty, obj)
+        await self.validate(operation, obj, old, options)
+        await offloaded(large, self._scope.forget_empty, obj)
 
     async def delete(self, old: Object, options: Object) -> None:
         """Run mutating and validating plugins for the deletion of `old`. Raises StatusError if one rejects it."""

@@ -97,9 +97,7 @@ class _Creation:
         obj = await self._admit(admission, await scope.representation.conversion.to_stored(obj))
 
         async def validate(new: Object) -> None:
-            await offloaded(self.context.large, scope.omit_empty, new)
-            await admission.validate("CREATE", new, None, self.options)
-            await offloaded(self.context.large, scope.forget_empty, new)
+            await admission.validate_stored("CREATE", new, None, self.options)
 
         entry = await self._store_object(obj, validate)
         return await scope.representation.entry(entry, self.accepted, 201)

@@ -199,15 +199,11 @@ class Writing:
         return new
 
     async def _validate_create(self, new: Object) -> None:
-        await offloaded(self.context.large, self.scope.omit_empty, new)
         await self.admission.may_create()
-        await self.admission.validate("CREATE", new, None, self.create_options)
-        await offloaded(self.context.large, self.scope.forget_empty, new)
+        await self.admission.validate_stored("CREATE", new, None, self.create_options)
 
     async def _validate_update(self, new: Object, old: Object) -> None:
-        await offloaded(self.context.large, self.scope.omit_empty, new)
-        await self.admission.validate("UPDATE", new, old, self.update_options)
-        await offloaded(self.context.large, self.scope.forget_empty, new)
+        await self.admission.validate_stored("UPDATE", new, old, self.update_options)
 
 
 def _without_managed_fields(transform: Revise) -> Revise:
