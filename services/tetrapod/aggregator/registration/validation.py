@@ -6,7 +6,7 @@ import base64
 from typing import Final
 
 from tetrapod.aggregator.apiservice import group_version, name_for
-from tetrapod.machinery.field import FieldError, TypedText, distinct, index, invalid, required
+from tetrapod.machinery.field import FieldError, distinct, index, invalid, not_supported, required
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.metadata import validate_object_meta
@@ -69,9 +69,5 @@ def validate_status(obj: Object) -> list[FieldError]:
     for i, condition in enumerate((obj.get("status") or {}).get("conditions") or []):
         status = condition.get("status", "")
         if status not in _STATUSES:
-            supported = ", ".join(f'"{s}"' for s in _STATUSES)
-            path = index("status.conditions", i) + ".status"
-            errors.append(
-                FieldError("FieldValueNotSupported", path, f"supported values: {supported}", TypedText(status))
-            )
+            errors.append(not_supported(index("status.conditions", i) + ".status", status, _STATUSES))
     return errors
