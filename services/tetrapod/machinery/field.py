@@ -35,6 +35,11 @@ class TypedText(str):
     __slots__ = ()
 
 
+def as_typed(value: Any) -> Any:
+    """Return a text as `TypedText`, and any other value as it is."""
+    return TypedText(value) if isinstance(value, str) else value
+
+
 def child(path: str, *names: str) -> str:
     """Return the path of a field below `path`: `child("spec", "a", "b")` is `spec.a.b`.
 
@@ -314,11 +319,10 @@ def not_supported(path: str, value: Any, supported: Iterable[str], *, typed: boo
         supported: the supported values.
         typed: whether the value has a named type in Go, as those of most enumerations have (`TypedText`).
     """
-    if typed and isinstance(value, str):
-        value = TypedText(value)
+    shown = as_typed(value) if typed else value
     ordered = sorted(supported) if isinstance(supported, (set, frozenset)) else supported
     listed = ", ".join(go_quote(v) for v in ordered)
-    return FieldError("FieldValueNotSupported", path, f"supported values: {listed}" if listed else "", value)
+    return FieldError("FieldValueNotSupported", path, f"supported values: {listed}" if listed else "", shown)
 
 
 def too_long(path: str, limit: int) -> FieldError:

@@ -154,8 +154,7 @@ def _deployment_strategy(strategy: Object) -> list[FieldError]:
     )
     errors = rolling.amount(unavailable, at) + rolling.amount(surge, f"{path}.rollingUpdate.maxSurge")
     if rolling.number(unavailable) == 0 and rolling.number(surge) == 0:
-        shown = field.TypedText(unavailable) if isinstance(unavailable, str) else unavailable
-        errors.append(field.invalid(at, shown, "may not be 0 when `maxSurge` is 0"))
+        errors.append(field.invalid(at, field.as_typed(unavailable), "may not be 0 when `maxSurge` is 0"))
     return errors + rolling.at_most_all(unavailable, at)
 
 

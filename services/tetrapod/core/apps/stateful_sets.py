@@ -181,8 +181,7 @@ def _rolling_update(update: Object, path: str) -> list[FieldError]:
         return errors
     errors += rolling.amount(unavailable, at)
     if rolling.number(unavailable) == 0:
-        shown = field.TypedText(unavailable) if isinstance(unavailable, str) else unavailable
-        errors.append(field.invalid(at, shown, "cannot be 0"))
+        errors.append(field.invalid(at, field.as_typed(unavailable), "cannot be 0"))
     return errors + rolling.at_most_all(unavailable, at)
 
 
@@ -251,7 +250,7 @@ def _shown(name: str, value: object) -> object:
         return go_structs.selector(value)  # type: ignore[arg-type]
     if name == "volumeClaimTemplates" and isinstance(value, list):
         return internal_list("PersistentVolumeClaim", value)
-    return field.TypedText(value) if name == "podManagementPolicy" and isinstance(value, str) else value
+    return field.as_typed(value) if name == "podManagementPolicy" else value
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:

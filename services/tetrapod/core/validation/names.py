@@ -142,7 +142,7 @@ def immutable(new: Any, old: Any, path: str, *, typed: bool = False) -> list[Fie
     """
     if new == old:
         return []
-    return [field.invalid(path, field.TypedText(new) if typed and isinstance(new, str) else new, IMMUTABLE)]
+    return [field.invalid(path, field.as_typed(new) if typed else new, IMMUTABLE)]
 
 
 def fixed(new: Any, old: Any, path: str) -> list[FieldError]:

@@ -5,7 +5,7 @@ Upstream: pkg/apis/batch/validation/validation.go.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from tetrapod.core.batch.jobs import policies as job_policies
 from tetrapod.core.batch.jobs import scheduling
@@ -227,15 +227,11 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     return errors + scheduling.declared_rules(spec, old_spec, "spec")
 
 
-def _as_is(value: Any) -> Any:
-    return field.TypedText(value) if isinstance(value, str) else value
-
-
 _FROZEN: Final = {
-    "completionMode": _as_is,
+    "completionMode": field.as_typed,
     "podFailurePolicy": job_policies.shown_failure,
-    "backoffLimitPerIndex": _as_is,
-    "managedBy": _as_is,
+    "backoffLimitPerIndex": field.as_typed,
+    "managedBy": field.as_typed,
     "successPolicy": job_policies.shown_success,
 }
 

@@ -249,9 +249,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
         )
         errors.append(field.forbidden("spec.persistentvolumesource", text))
     if spec.get("volumeMode") != old_spec.get("volumeMode"):
-        mode = spec.get("volumeMode")
-        shown_mode = field.TypedText(mode) if isinstance(mode, str) else mode
-        errors.append(field.invalid("volumeMode", shown_mode, FIELD_IMMUTABLE))
+        errors.append(field.invalid("volumeMode", field.as_typed(spec.get("volumeMode")), FIELD_IMMUTABLE))
     affinity = old_spec.get("nodeAffinity")
     mutable = affinity is None or feature_gates.enabled("MutablePVNodeAffinity")
     if not mutable and not _moves_beta_labels_to_ga(spec.get("nodeAffinity"), affinity):

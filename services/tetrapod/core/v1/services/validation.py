@@ -230,8 +230,7 @@ def _balancer_class(spec: Object, old_spec: Object | None) -> list[FieldError]:
         and old_spec.get("type") == spec.get("type") == "LoadBalancer"
         and old_spec.get("loadBalancerClass") != balancer_class
     ):
-        shown = None if balancer_class is None else field.TypedText(balancer_class)
-        errors.append(field.invalid(path, shown, "may not change once set"))
+        errors.append(field.invalid(path, field.as_typed(balancer_class), "may not change once set"))
     if balancer_class is None:
         return errors
     if spec.get("type") == "LoadBalancer":
