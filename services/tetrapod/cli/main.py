@@ -16,7 +16,7 @@ from tetrapod.cli.scaffolding import create, init
 from tetrapod.cli.serve import serve
 from tetrapod.cli.trace import trace
 from tetrapod.cli.up import up
-from tetrapod.cli.version import version
+from tetrapod.cli.version import version, version_option
 
 
 class _Commands(click.Group):
@@ -33,7 +33,7 @@ class _Commands(click.Group):
         return super().get_command(ctx, cmd_name)
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, params=[version_option()], context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
     """Run the Kubernetes API server as four Python services over one etcd, or as one process over SQLite."""
 
