@@ -71,6 +71,14 @@ async def test_audiences_of_the_response_are_checked(server: WebhookServer, tmp_
         assert (await made.authenticate_token("t", ("other", "api"))).audiences == ("other",)  # type: ignore[union-attr]
 
 
+async def test_accepted_audiences_are_in_the_order_of_the_response(server: WebhookServer, tmp_path: Path) -> None:
+    server.on("/authenticate", lambda _: reviewed(authenticated=True, user=JANE, audiences=["c", "b", "a"]))
+    async with authenticator(server, tmp_path) as made:
+        found = await made.authenticate_token("t", ("a", "c"))
+    assert found is not None
+    assert found.audiences == ("c", "a")
+
+
 async def test_responses_are_cached_and_errors_are_not(server: WebhookServer, tmp_path: Path) -> None:
     answers: dict[str, Any] = {
         "good": reviewed(authenticated=True, user=JANE),

@@ -77,12 +77,12 @@ INVALIDATED: Final = Counter(
 
 
 def accepted_audiences(token: Sequence[str], requested: Sequence[str]) -> tuple[str, ...]:
-    """Return the audiences that are both in `token` and in `requested`, in the token's order.
+    """Return the audiences that are both in `token` and in `requested`, in the order of `requested`.
 
     Raises:
         InvalidToken: no audience is in both.
     """
-    both = tuple(audience for audience in token if audience in requested)
+    both = tuple(audience for audience in requested if audience in token)
     if not both:
         raise InvalidToken(f"token audiences {quoted(token)} is invalid for the target audiences {quoted(requested)}")
     return both

@@ -72,9 +72,10 @@ class WebhookTokenAuthenticator:
 
     It raises InvalidToken if the review fails or has an error.
 
-    The user is accepted for those requested audiences that the webhook returned. `audiences` are those of this API
-    server: they replace requested audiences that are empty, and a webhook's answer without audiences counts as
-    accepting them. The result is None if no audience is left, or if the webhook rejects the token without an error.
+    The user is accepted for those requested audiences that the webhook returned, in the webhook's order. `audiences`
+    are those of this API server: they replace requested audiences that are empty, and a webhook's answer without
+    audiences counts as accepting them. The result is None if no audience is left, or if the webhook rejects the token
+    without an error.
 
     Args:
         client: sends the TokenReviews.
@@ -102,7 +103,7 @@ class WebhookTokenAuthenticator:
             log.error("Failed to make webhook authenticator request: %s", error)
             raise InvalidToken(str(error)) from None
         returned_audiences = status.get("audiences") or self._audiences
-        accepted = tuple(audience for audience in wanted if audience in returned_audiences)
+        accepted = tuple(audience for audience in returned_audiences if audience in wanted)
         if not accepted:
             return None
         if not status.get("authenticated"):
