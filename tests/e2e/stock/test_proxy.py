@@ -17,10 +17,13 @@ from shutil import which
 from typing import Any
 
 import pytest
+import yaml
 
 from support import kube_apiserver
 from support.https_client import MERGE, HttpsClient
 from support.network_namespace import Namespace
+from support.pages import ROOT, commands
+from support.reader import Reader
 from support.server import Server, command, environment, free_port, wait_ready
 from support.stock import binaries
 from support.waiting import until
@@ -116,9 +119,9 @@ def site(tmp_path: Path) -> Iterator[Site]:
             server.stop()
 
 
-def set_address(site: Site, address: str) -> None:
+def set_address(site: Site, address: str, node: str = "node1") -> None:
     status = {"status": {"addresses": [{"type": "InternalIP", "address": address}]}}
-    site.call("PATCH", "/api/v1/nodes/node1/status", status, MERGE)
+    site.call("PATCH", f"/api/v1/nodes/{node}/status", status, MERGE)
 
 
 @dataclass
@@ -421,6 +424,34 @@ def test_the_proxy_ends_when_its_configuration_changes(site: Site, proxy: Proxy)
     site.until_rules("KUBE-SERVICES")
     proxy.configuration.write_text(proxy.configuration.read_text() + "\n")
     assert proxy.ended() == (1, "Error: content of the proxy server's configuration file was updated")
+
+
+def test_the_commands_of_the_guide(site: Site) -> None:
+    """Execute them on a node with the name of this host. This namespace may not set nf_conntrack_max."""
+    name = socket.gethostname().lower()
+    site.call("POST", "/api/v1/nodes", {"metadata": {"name": name}})
+    set_address(site, NODE, name)
+    site.expose("web", "10.96.0.80", {"port": 80, "protocol": "TCP"}, [8001])
+    credentials, start, write, cleanup, init = (
+        text.replace("--cluster-cidr", "--conntrack-max-per-core=0 --cluster-cidr")
+        for text in commands(ROOT / "docs/how-to/proxy.md", "## Start it")
+    )
+    reader = Reader(site.directory)
+    reader.run(credentials.replace("https://192.0.2.1:6443", site.client.url))
+    running = reader.executing(start)
+    site.namespace.within(running.__enter__)
+    try:
+        site.until_rules("default/web -> 10.10.0.5:8001")
+        assert '"healthy":true' in reader.log.read_text().replace(" ", "")
+    finally:
+        site.namespace.within(lambda: running.__exit__(None, None, None))
+    reader.run(write)
+    file = yaml.safe_load((reader.directory / "kube-proxy.yaml").read_text())
+    assert (file["kind"], file["clientConnection"]["kubeconfig"]) == ("KubeProxyConfiguration", "kube-proxy.kubeconfig")
+    assert "default/web -> 10.10.0.5:8001" in site.rules()
+    site.namespace.within(lambda: reader.run(cleanup))
+    assert "default/web" not in site.rules()
+    site.namespace.within(lambda: reader.run(init))
 
 
 def test_the_proxy_follows_a_kube_apiserver(tmp_path: Path) -> None:
