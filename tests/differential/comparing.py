@@ -70,7 +70,7 @@ def compare(pair: Pair, step: Step, names: Names, origin: str, *, repeatable: bo
 
 
 def _is_rejected(answer: Answer) -> bool:
-    return answer["status"] in (400, 403, 422)
+    return answer["status"] in (400, 403, 422, 500)
 
 
 def _settled(pair: Pair, step: Step, names: Names, wanted: Answer, got: Answer) -> tuple[Answer, Answer]:

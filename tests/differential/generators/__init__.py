@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from differential.generators import custom, managers, objects, scenarios, selectors, subresources, sweeps, watches
+from differential.generators import (
+    custom,
+    directives,
+    managers,
+    objects,
+    scenarios,
+    selectors,
+    subresources,
+    sweeps,
+    watches,
+)
 from differential.report import Report
 from differential.schemas import Schemas
 from differential.servers import Pair
 
 GENERATORS: Final[dict[str, Callable[[Pair, Schemas, Report, int, int, str], None]]] = {
     module.NAME: module.run
-    for module in (objects, sweeps, custom, managers, selectors, subresources, watches, scenarios)
+    for module in (objects, sweeps, custom, directives, managers, selectors, subresources, watches, scenarios)
 }
 """By name: sends requests with a seed, a number of requests for each example, and a selection."""

@@ -31,6 +31,7 @@ def schemas(both: Pair) -> Schemas:
     [
         ("objects", "(pods|services|deployments|roles|jobs)/full", 10),
         ("custom", "", 3),
+        ("directives", "(services|deployments|configmaps)/full", 1),
         ("managers", "(services|deployments|configmaps)/full", 3),
         ("selectors", "/full", 1),
         ("scenarios", "core-svc-lb", 2),

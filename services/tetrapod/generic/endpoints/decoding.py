@@ -157,6 +157,8 @@ class Decoder:
             return yaml_serializer.decode(body)
         except NumberError as error:
             raise self._unfit(self.kind, str(error)) from None
+        except protobuf.MessageError as error:
+            raise self._unfit(error.kind, str(error)) from None
         except DecodeError as error:
             raise self._unrecognized(syntax_text(error) if media_type == JSON else str(error), body) from None
 

@@ -17,6 +17,7 @@ from tetrapod.generic.endpoints.large_objects import set_large
 from tetrapod.generic.endpoints.options import APPLY, APPLY_CBOR, WriteOptions, decode_write_options
 from tetrapod.generic.endpoints.patch_types import JSONPatching, MergePatching, PatchMechanism, StrategicPatching
 from tetrapod.generic.endpoints.path_identity import check_name, ensure_namespace
+from tetrapod.generic.endpoints.quoted_objects import Touched, sort_touched_field
 from tetrapod.generic.endpoints.request_body import read_body
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.endpoints.update import Writing
@@ -114,7 +115,7 @@ def _revised(scope: Scope, mechanism: PatchMechanism, name: str, current: Object
         name: the name of the object.
         current: the stored object, which may be modified; None or an object without uid if it is absent.
         patch_type: the media type of the patch. JSON patches and merge patches keep the texts of RawExtension fields
-            that they do not change.
+            that they do not change. Other patches sort all their members, as Go encodes maps.
     """
     paths = raw_paths(scope.definition.group, scope.definition.kind)
     by_text = patch_type in (JSON_PATCH, MERGE_PATCH)
@@ -129,6 +130,10 @@ def _revised(scope: Scope, mechanism: PatchMechanism, name: str, current: Object
         return new
     if patch_type == MERGE_PATCH:
         sort_changed(new, paths, texts)
+    else:
+        touched = mechanism.touched() if isinstance(mechanism, JSONPatching) else Touched(deep=True)
+        for path in paths:
+            sort_touched_field(new, path, touched)
     add_go_texts(new, paths, sent=by_text)
     return new
 

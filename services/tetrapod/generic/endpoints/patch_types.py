@@ -18,15 +18,18 @@ from tetrapod.generic.endpoints.quoted_objects import (
     touched_by_json_patch,
     touched_by_merge,
 )
+from tetrapod.generic.endpoints.scheme import is_registered_internally, not_registered_internally, unknown_conversion
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.generic.endpoints.struct_conversion_errors import decoding_error
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.failure import Failure
 from tetrapod.machinery.field import invalid
+from tetrapod.machinery.go_packages import go_package
 from tetrapod.machinery.golang import formatting
 from tetrapod.machinery.gvk import GroupKind, GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.patch import json_patch, merge, strategic
 from tetrapod.machinery.schema.number_conversion import as_filled
+from tetrapod.machinery.schema.unknown_fields import find as find_unknown
 from tetrapod.machinery.serializer import duplicate_members
 from tetrapod.machinery.serializer import json as json_serializer
 from tetrapod.machinery.serializer.duplicate_members import as_written
@@ -210,6 +213,7 @@ class Patching(PatchMechanism):
         except DecodeError as error:
             raise ShapeError(str(error)) from None
         if not api_version and not self.scope.decoder.custom:
+            self._check_unversioned(kind, expected)
             # Upstream decodes this into its internal type, which has no JSON field names, so that no metadata is
             # found.
             if self.validation == "Warn":
@@ -217,6 +221,19 @@ class Patching(PatchMechanism):
             text = "the name of the object ({} based on URL) was undeterminable: name must be provided"
             raise bad_request(text.format(current["metadata"]["name"]))
         return GroupVersion.parse(api_version or expected.api_version).with_kind(kind or expected.kind)
+
+    @staticmethod
+    def _check_unversioned(kind: str, expected: GroupVersionKind) -> None:
+        """Check the kind of a patched object without apiVersion, which upstream decodes into its internal type.
+
+        Raises:
+            ShapeError: it is not the expected one.
+        """
+        if kind not in ("", expected.kind):
+            if not is_registered_internally(expected.api_version, kind):
+                raise ShapeError(not_registered_internally(expected.group, kind))
+            package = go_package(expected.group)
+            raise ShapeError(unknown_conversion(package, kind, expected.group, expected.kind))
 
     def type_text(self, error: ShapeError, current: Object) -> str:
         """Return the error text for a value of a wrong type.
@@ -375,6 +392,15 @@ class StrategicPatching(Patching):
             if not isinstance(patched.get(name), str | None):
                 raise ShapeError(f"{name} is no text")
         return self.scope.decoder.shape(patched, self.scope.decoder.kind)
+
+    def _unknown_field_texts(self, unknown: list[str], current: Object) -> list[str]:
+        """Return the texts for unknown fields, whose paths lack the keys of maps.
+
+        Upstream: k8s.io/apimachinery/pkg/runtime/converter.go, mapFromUnstructured
+        """
+        if unknown:
+            unknown = find_unknown(self.scope.decoder.schema, self.apply(current), keys=False)
+        return unknown_fields(sorted(unknown))
 
     def type_text(self, error: ShapeError, current: Object) -> str:
         return decoding_error(self.apply(current), self.scope.decoder.schema)

@@ -15,6 +15,7 @@ import orjson
 
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema_node import SchemaNode
+from tetrapod.machinery.serializer.raw_json import EACH, RawPath
 
 _TYPE_META: Final = ("kind", "apiVersion")
 _FIELDS_V1: Final = ".FieldsV1"
@@ -78,6 +79,27 @@ def sort_touched(value: Any, touched: Touched | None) -> Any:
     if isinstance(value, list):
         return [sort_touched(item, touched.at(str(i))) for i, item in enumerate(value)]
     return {name: sort_touched(value[name], touched.at(name)) for name in sorted(value)}
+
+
+def sort_touched_field(obj: Any, path: RawPath, touched: Touched | None) -> None:
+    """Sort the members of the field at a path in all objects that a patch traversed, in place.
+
+    Args:
+        obj: the patched object.
+        path: the path of the field, which may be unset.
+        touched: the traversed parts of `obj`.
+    """
+    step, rest = path[0], path[1:]
+    if touched is None:
+        return
+    if step == EACH:
+        for number, item in enumerate(obj if isinstance(obj, list) else ()):
+            sort_touched_field(item, rest, touched.at(str(number)))
+    elif isinstance(obj, dict) and step in obj:
+        if rest:
+            sort_touched_field(obj[step], rest, touched.at(step))
+        else:
+            obj[step] = sort_touched(obj[step], touched.at(step))
 
 
 def _below(node: SchemaNode | None, name: str) -> SchemaNode | None:

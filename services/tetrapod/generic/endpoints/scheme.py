@@ -97,6 +97,17 @@ def not_registered(api_version: str, kind: str) -> str:
     return f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)} in {SCHEME}"
 
 
+def is_registered_internally(api_version: str, kind: str) -> bool:
+    """Return whether upstream registers the kind in the internal version of the group of `api_version`."""
+    kinds = kinds_of(api_version)
+    return kind not in _EVERYWHERE and (kind in kinds or kind.removesuffix("List") in (*kinds, ""))
+
+
+def not_registered_internally(group: str, kind: str) -> str:
+    """Return the error text for a kind without a version that the group does not have."""
+    return f"no kind {go_quote(kind)} is registered for the internal version of group {go_quote(group)} in {SCHEME}"
+
+
 def unknown_conversion(version: str, kind: str, group: str, expected: str) -> str:
     """Return the error text for a kind that is not the expected one and cannot be converted to it.
 

@@ -49,7 +49,7 @@ def in_order(merged: list[Any], *, wanted: list[Any], live: list[Any], merge_key
     Raises:
         StatusError: 400 if an element has no merge key, or is not a map although the others are.
     """
-    key = _key_function(merge_key) if of_maps and merge_key else identity
+    key = _key_function(merge_key) if of_maps else identity
     if of_maps and merge_key:
         _check_all_are_maps(wanted, {key(v) for v in merged}, merge_key)
     wanted_places, live_places = _places(wanted, key), _places(live, key)

@@ -178,10 +178,17 @@ def _merge_lists(
         merged = ordered_lists.distinct([*original, *patch])
         return ordered_lists.in_order(merged, wanted=patch, live=original, merge_key=merge_key, of_maps=False)
     if not merge_key:
-        raise bad_patch("cannot merge lists without merge key for struct")
+        raise bad_patch(f"cannot merge lists without merge key for {_element_kind(node)}")
     original, patch = _list_directives(original, patch, merge_key)
     merged = _merge_elements(original, patch, merge_key, node, steps)
     return ordered_lists.in_order(merged, wanted=patch, live=original, merge_key=merge_key, of_maps=True)
+
+
+def _element_kind(node: SchemaNode | None) -> str:
+    """Return the kind of Go type of a list's elements, such as "struct" or "string"."""
+    if node is None or node.type == "object":
+        return "struct"
+    return (node.format or "int") if node.type == "integer" else node.type
 
 
 def _list_directives(original: list[Any], patch: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
@@ -295,10 +302,24 @@ def _set_element_order(merged: Object, patch: Object, key: str, node: SchemaNode
     if not original and not changes:
         raise bad_patch("no elements in any of the given slices")
     of_maps = _element_is_map(original or [], changes or [])
-    merged[name] = ordered_lists.in_order(
-        result, wanted=order, live=original or [], merge_key=merge_key, of_maps=of_maps
-    )
+    live = original or []
+    if changes and of_maps and merge_key and strategy == "merge":
+        live = _overwritten(live, changes, merge_key)
+    merged[name] = ordered_lists.in_order(result, wanted=order, live=live, merge_key=merge_key, of_maps=of_maps)
     patch.pop(name, None)
+
+
+def _overwritten(live: list[Any], changes: list[Any], merge_key: str) -> list[Any]:
+    """Return the existing list as upstream leaves it after merging.
+
+    Upstream deletes elements in place and appends new ones to the same memory, so that these take the places of the
+    deleted ones. It then orders the result by this list.
+    """
+    deleted = {ordered_lists.identity(v[merge_key]) for v in changes if _is_directive(v) and merge_key in v}
+    kept = [v for v in live if merge_key not in v or ordered_lists.identity(v[merge_key]) not in deleted]
+    known = {ordered_lists.identity(v[merge_key]) for v in kept if merge_key in v}
+    added = [v for v in changes if not _is_directive(v) and ordered_lists.identity(v[merge_key]) not in known]
+    return [*kept, *added[: len(live) - len(kept)]]
 
 
 def _check_order(changes: list[Any], order: list[Any], merge_key: str) -> None:
@@ -324,6 +345,8 @@ def _check_order(changes: list[Any], order: list[Any], merge_key: str) -> None:
         if _is_directive(remaining[i]):
             i += 1
             continue
+        if merge_key and not isinstance(order[j], dict):
+            raise bad_argument_type("map[string]interface {}", type_name(order[j]))
         if wanted is None:
             wanted = _merge_value(remaining[i], merge_key)
         if wanted == _merge_value(order[j], merge_key):

@@ -13,7 +13,7 @@ Upstream: k8s.io/apimachinery/pkg/runtime/serializer/protobuf, and the code that
 
 from __future__ import annotations
 
-from tetrapod.machinery.protobuf.decoding import MAGIC, decode
+from tetrapod.machinery.protobuf.decoding import MAGIC, MessageError, decode
 from tetrapod.machinery.protobuf.encoding import item
 from tetrapod.machinery.protobuf.envelope import LENGTH_BYTES, encode, envelope, frame, list_parts
 from tetrapod.machinery.protobuf.messages import UnknownMessageError, message_of
@@ -23,6 +23,7 @@ __all__ = [
     "LENGTH_BYTES",
     "MAGIC",
     "DecodeError",
+    "MessageError",
     "UnknownMessageError",
     "decode",
     "encode",

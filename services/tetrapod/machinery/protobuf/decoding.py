@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, Final, TypeAlias
 
 from tetrapod.machinery.depth import MAX_DEPTH
-from tetrapod.machinery.gvk import GroupVersionKind, Object
+from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.protobuf.messages import APIMACHINERY, Field, UnknownMessageError, fields, message_of
 from tetrapod.machinery.protobuf.special_types import FIELDS_V1, RAW_EXTENSION, RAW_JSON, parse_json, value_of
 from tetrapod.machinery.protobuf.wire import (
@@ -49,6 +49,18 @@ Value: TypeAlias = Callable[[bytes, int, int, int], Any]
 """Reads a value, given the data, where the value begins and ends, and the depth. Returns the value."""
 
 
+class MessageError(DecodeError):
+    """The bytes of an object do not match the message of its kind.
+
+    Attributes:
+        kind: the kind.
+    """
+
+    def __init__(self, text: str, kind: GroupVersionKind) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
 def decode(data: bytes, expected: GroupVersionKind) -> Object:
     r"""Return the object in a request body.
 
@@ -61,7 +73,8 @@ def decode(data: bytes, expected: GroupVersionKind) -> Object:
         rejects the kind.
 
     Raises:
-        DecodeError: the envelope is missing, or the bytes do not match the message.
+        DecodeError: the envelope is missing or broken.
+        MessageError: the bytes of the object do not match its message.
     """
     if not data:
         raise DecodeError("empty data is not acceptable")
@@ -73,17 +86,20 @@ def decode(data: bytes, expected: GroupVersionKind) -> Object:
         raise DecodeError("empty body")
     try:
         unknown = _reader(_UNKNOWN)(data, len(MAGIC), len(data), {}, 0)
-        type_meta: Object = {key: value for key, value in unknown.get("typeMeta", {}).items() if value}
-        try:
-            read = _reader(
-                message_of(type_meta.get("apiVersion", expected.api_version), type_meta.get("kind", expected.kind))
-            )
-        except UnknownMessageError:
-            return type_meta
-        start, stop = unknown.get("raw", (0, 0))
-        return {**type_meta, **read(data, start, stop, {}, 0)}
     except IndexError:
         raise end_of_input() from None
+    type_meta: Object = {key: value for key, value in unknown.get("typeMeta", {}).items() if value}
+    api_version, kind = type_meta.get("apiVersion", expected.api_version), type_meta.get("kind", expected.kind)
+    try:
+        read = _reader(message_of(api_version, kind))
+    except UnknownMessageError:
+        return type_meta
+    start, stop = unknown.get("raw", (0, 0))
+    try:
+        return {**type_meta, **read(data, start, stop, {}, 0)}
+    except (IndexError, DecodeError) as error:
+        text = str(end_of_input() if isinstance(error, IndexError) else error)
+        raise MessageError(text, GroupVersion.parse(api_version).with_kind(kind)) from None
 
 
 @cache

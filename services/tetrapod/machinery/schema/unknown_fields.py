@@ -16,13 +16,14 @@ from tetrapod.machinery.error_limits import record
 from tetrapod.machinery.schema_node import SchemaNode
 
 
-def find(node: SchemaNode, value: Any) -> list[str]:
+def find(node: SchemaNode, value: Any, *, keys: bool = True) -> list[str]:
     """Return the paths of the unknown fields in a value of a built-in type, in document order.
 
-    Beyond MAX_ERRORS paths, the list has placeholders, which `error_limits.recorded` removes and counts.
+    `keys` is whether the paths have the keys of maps. Beyond MAX_ERRORS paths, the list has placeholders, which
+    `error_limits.recorded` removes and counts.
     """
     paths: list[str] = []
-    _walk(node, value, "", paths, drop=False)
+    _walk(node, value, "", paths, drop=False, keys=keys)
     return paths
 
 
@@ -36,23 +37,26 @@ def drop(node: SchemaNode, value: Any) -> list[str]:
     return paths
 
 
-def _walk(node: SchemaNode, value: Any, path: str, paths: list[str], drop: bool) -> None:
+def _walk(node: SchemaNode, value: Any, path: str, paths: list[str], *, drop: bool, keys: bool = True) -> None:
     if isinstance(value, dict):
         if node.properties:
-            _struct(node, value, path, paths, drop)
+            _struct(node, value, path, paths, drop=drop, keys=keys)
         elif node.additional_properties is not None:
             for key, item in value.items():
-                _walk(node.additional_properties, item, field.child(path, key), paths, drop)
+                inner = field.child(path, key) if keys else path
+                _walk(node.additional_properties, item, inner, paths, drop=drop, keys=keys)
         elif node.items is not None and node.type != "array":  # the type has its own unmarshaler, which is not strict
-            _walk(node.items, value, path, [], drop)
+            _walk(node.items, value, path, [], drop=drop, keys=keys)
         elif node.type == "object" and not node.preserve_unknown:
-            _struct(node, value, path, paths, drop)
+            _struct(node, value, path, paths, drop=drop, keys=keys)
     elif isinstance(value, list) and node.items is not None:
         for index, item in enumerate(value):
-            _walk(node.items, item, field.index(path, index), paths, drop)
+            _walk(node.items, item, field.index(path, index), paths, drop=drop, keys=keys)
 
 
-def _struct(node: SchemaNode, value: dict[str, Any], path: str, paths: list[str], drop: bool) -> None:
+def _struct(
+    node: SchemaNode, value: dict[str, Any], path: str, paths: list[str], *, drop: bool, keys: bool = True
+) -> None:
     unknown = []
     for key, item in value.items():
         child = node.properties.get(key)
@@ -61,7 +65,7 @@ def _struct(node: SchemaNode, value: dict[str, Any], path: str, paths: list[str]
             record(paths, inner)
             unknown.append(key)
         else:
-            _walk(child, item, inner, paths, drop)
+            _walk(child, item, inner, paths, drop=drop, keys=keys)
     if drop:
         for key in unknown:
             del value[key]

@@ -149,6 +149,15 @@ def test_merging_by_schema(original: Any, patch: Any, expected: Any) -> None:
     assert original == before
 
 
+def test_a_new_element_takes_the_place_of_a_deleted_one_among_elements_without_an_order() -> None:
+    patch = {
+        "containers": [{"name": "four"}, {"$patch": "delete", "name": "one"}],
+        "$setElementOrder/containers": [{"name": "four"}],
+    }
+    merged = strategic.apply({"containers": containers("one", "two", "three")}, patch, SPEC)
+    assert [container["name"] for container in merged["containers"]] == ["two", "three", "four"]
+
+
 def test_directives_and_nulls_without_effect_are_gone_from_what_is_left_of_a_patch() -> None:
     patch = {"$retainKeys": ["a"], "a": {"x": None, "y": {"z": None}, "gone": {"$patch": "delete"}}}
     assert strategic.apply({"b": 1}, patch, SPEC) == {"a": {"y": {}}}
@@ -195,6 +204,16 @@ def test_directives_and_nulls_without_effect_are_gone_from_what_is_left_of_a_pat
             "merging an object in json but data type is not struct, instead is: map",
         ),
         ({}, [], "json: cannot unmarshal array into Go value of type map[string]interface {}"),
+        (
+            {"containers": containers("one")},
+            {"containers": [{}], "$setElementOrder/containers": ["x"]},
+            "expected a map[string]interface {}, but received a string",
+        ),
+        (
+            {"finalizers": [{}]},
+            {"$deleteFromPrimitiveList/finalizers": [{}]},
+            "cannot merge lists without merge key for string",
+        ),
     ],
 )
 def test_misuse_is_a_bad_request_with_the_recorded_text(original: Any, patch: Any, message: str) -> None:
