@@ -6,6 +6,7 @@ import pytest
 
 from tetrapod.auth.oidc.configuration import OidcFlags, from_flags, load_configuration
 from tetrapod.auth.oidc.validation import compile_authenticator, validate
+from tetrapod.generic.certificates.authority import Authority
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery.field import aggregate
 
@@ -126,6 +127,48 @@ egressSelectorType: bar}
         'jwt[0].userValidationRules[0].expression: Invalid value: "user.foo": compilation failed: ERROR: <input>:1:5: '
         "undefined field 'foo'\n | user.foo\n | ....^]"
     )
+
+
+@pytest.mark.parametrize(
+    ("mappings", "text"),
+    [
+        (
+            '{username: {expression: claims.email, prefix: ""}}',
+            'jwt[0].claimMappings.username.prefix: Invalid value: "": may not be specified when expression is set',
+        ),
+        (
+            """{username: {expression: "claims.sub.find('[')"}}""",
+            "jwt[0].claimMappings.username.expression: Internal error: program instantiation failed: error parsing "
+            "regexp: missing closing ]: `[`",
+        ),
+    ],
+)
+def test_an_invalid_username_expression_is_reported_once(mappings: str, text: str) -> None:
+    issuer = '{url: "https://x", audiences: [a]}'
+    config = load_configuration(HEAD + f"jwt: [{{issuer: {issuer}, claimMappings: {mappings}}}]\n".encode())
+    assert aggregate(validate(config)) == text
+
+
+def test_certificates_of_an_issuer_are_read_as_in_go() -> None:
+    good = Authority.create("ca").certificate_pem.decode()
+    malformed = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+    none = "data does not contain any valid RSA or ECDSA certificates"
+    bundles = {
+        good: "",
+        f"comment\n{good}": "",
+        good.replace("\n", "\r\n"): "",
+        malformed.replace("CERTIFICATE", "OTHER") + good: "",
+        malformed: "x509: malformed certificate",
+        good + malformed: "x509: malformed certificate",
+        good.replace("-----\n", "-----\nA: b\n\n", 1): none,
+        f" {good}": none,
+    }
+    for bundle, text in bundles.items():
+        issuer = {"url": "https://x", "audiences": ["a"], "certificateAuthority": bundle}
+        mappings = {"username": {"claim": "sub", "prefix": ""}}
+        errors = validate({"jwt": [{"issuer": issuer, "claimMappings": mappings}]})
+        path = "jwt[0].issuer.certificateAuthority"
+        assert list(map(str, errors)) == ([f'{path}: Invalid value: "<omitted>": {text}'] if text else []), bundle
 
 
 def test_conditions_need_anonymous_access() -> None:

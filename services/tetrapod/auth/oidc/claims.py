@@ -7,12 +7,10 @@ oidc.go.
 from __future__ import annotations
 
 import base64
-import math
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer import json as json_serializer
 
@@ -102,15 +100,6 @@ def string_of(value: Any, into: str = "value") -> str:
     return value
 
 
-def token_string(claims: Object, name: str) -> str:
-    """Return a string claim of go-oidc's struct idToken, such as `iss`; "" if it is missing.
-
-    Raises:
-        BadClaim: it has another type.
-    """
-    return string_of(claims.get(name), f"struct field idToken.{name}")
-
-
 def string_claim(claims: Object, name: str) -> str:
     """Return a string claim; "" if it is null.
 
@@ -152,44 +141,6 @@ def _present(claims: Object, name: str) -> Any:
     if name not in claims:
         raise BadClaim("claim not present")
     return claims[name]
-
-
-def audience_of(claims: Object) -> list[str]:
-    """Return the claim `aud`, a string or a list of strings, as a list; [] if it is missing.
-
-    Raises:
-        BadClaim: it has another type.
-    """
-    value = claims.get("aud")
-    if value is None:
-        return []
-    if isinstance(value, str):
-        return [value]
-    if not isinstance(value, list):
-        raise BadClaim(f"json: cannot unmarshal {go_kind(value)} into Go struct field idToken.aud of type []string")
-    return [string_of(item, "struct field idToken.aud") for item in value]
-
-
-def seconds_of(claims: Object, name: str) -> float | None:
-    """Return a time claim (`exp`, `nbf`) in whole seconds since the epoch, or None if it is missing.
-
-    Raises:
-        BadClaim: it is neither a number nor a string with one, or is too large.
-    """
-    value = claims.get(name)
-    if value is None:
-        return None
-    if isinstance(value, str):  # json.Number also accepts a quoted number
-        try:
-            value = float(value)
-        except ValueError:
-            quoted = go_quote(go_quote(str(value)))
-            raise BadClaim(f"json: invalid number literal, trying to unmarshal {quoted} into Number") from None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadClaim(f"json: cannot unmarshal {go_kind(value)} into Go value of type json.Number")
-    if not math.isfinite(value) or abs(value) >= 1 << 63:
-        raise BadClaim(f"json: cannot unmarshal number into Go struct field idToken.{name} of type float64")
-    return math.trunc(value)
 
 
 def shown_time(seconds: float | None) -> str:

@@ -92,6 +92,8 @@ class ClaimResolver:
 
 
 def _object(value: object, prefix: str) -> Object:
+    if value is None:
+        return {}
     if not isinstance(value, dict):
         raise BadToken(f"{prefix}: json: cannot unmarshal {go_kind(value)} into Go value of type map[string]string")
     return value

@@ -17,9 +17,9 @@ from typing import Any, Final
 from tetrapod.machinery.cel import declarations, types
 from tetrapod.machinery.cel.declarations import DeclType, list_decl, map_decl, object_decl
 from tetrapod.machinery.cel.environment import Environment, Program
-from tetrapod.machinery.cel.errors import CelError, CompileError
+from tetrapod.machinery.cel.errors import CelError, CompileError, EvaluationError
 from tetrapod.machinery.cel.escaping import unescape
-from tetrapod.machinery.cel.values import ObjectLike
+from tetrapod.machinery.cel.values import Fields, WrappedMap, no_such_overload
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.user import UserInfo
 
@@ -30,6 +30,10 @@ _NO_BOOL: Final = "must evaluate to bool"
 
 class ExpressionError(Exception):
     """The error for an expression that does not compile, has the wrong type or fails; the text is upstream's."""
+
+
+class InstantiationFailed(ExpressionError):
+    """The error for an expression of which a constant part fails, which upstream reports as an internal error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +95,11 @@ def _compile(environment: Environment, text: str, about: str, rule: bool) -> Exp
     try:
         program = environment.compile(text)
     except CompileError as error:
-        raise ExpressionError(
-            _NO_BOOL if rule and error.output_type not in (None, types.BOOL) else error.full
-        ) from None
+        if error.output_type is None:
+            raise ExpressionError(error.full) from None
+        if rule and error.output_type != types.BOOL:
+            raise ExpressionError(_NO_BOOL) from None
+        raise InstantiationFailed(error.full) from None
     if rule and program.output_type != types.BOOL:
         raise ExpressionError(_NO_BOOL)
     return Expression(text, program, about)
@@ -116,7 +122,7 @@ def _user_environment() -> Environment:
     return Environment({USER: object_decl("kubernetes.UserInfo", fields)})
 
 
-class _Unescaping(ObjectLike):
+class _Unescaping(WrappedMap):
     """A CEL map whose keys can also be written as escaped identifiers: `claims.kubernetes__dot__io`.
 
     Args:
@@ -144,6 +150,45 @@ class _Unescaping(ObjectLike):
         return len(self._members)
 
 
+class _Fields(Fields):
+    """The value of a variable: its fields have the names of claims, which are written as escaped identifiers.
+
+    Args:
+        type_name: the name of its object type.
+        members: the fields by their unescaped names.
+    """
+
+    __slots__ = ("_converted", "_members", "type_name")
+
+    def __init__(self, type_name: str, members: Object) -> None:
+        self.type_name = type_name
+        self._members = members
+        self._converted: dict[str, Any] = {}
+
+    def find(self, key: Any) -> Any:
+        if not isinstance(key, str):
+            raise no_such_overload()
+        name = unescape(key)
+        if name is None:
+            raise KeyError(key)
+        if name not in self._converted:
+            self._converted[name] = _value(self._members[name])
+        return self._converted[name]
+
+    def elements(self) -> Iterator[Any]:
+        for name in self._members:
+            try:
+                yield self.find(name)
+            except KeyError:
+                raise EvaluationError(f"no such key: {name}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+
 def _value(value: Any) -> Any:
     match value:
         case dict():
@@ -157,13 +202,14 @@ def _value(value: Any) -> Any:
 
 def claims_value(claims: Object) -> Any:
     """Return the CEL value of the variable `claims` for the claims of a token."""
-    return _Unescaping(claims)
+    return _Fields("kubernetes.claims", claims)
 
 
 def user_value(user: UserInfo) -> Any:
     """Return the CEL value of the variable `user`."""
     extra = {key: list(texts) for key, texts in user.extra.items()}
-    return {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": _Unescaping(extra)}
+    members = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
+    return _Fields("kubernetes.UserInfo", members)
 
 
 Evaluate = Callable[[Expression], Any]

@@ -9,21 +9,33 @@ k8s.io/apiserver/pkg/apis/apiserver/validation/validation.go.
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from tetrapod.auth.oidc.expressions import Expression, ExpressionError, compile_claims, compile_user
+from tetrapod.auth.oidc.expressions import (
+    Expression,
+    ExpressionError,
+    InstantiationFailed,
+    compile_claims,
+    compile_user,
+)
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field
 from tetrapod.machinery.domain_paths import domain_prefixed_path
 from tetrapod.machinery.field import FieldError, aggregate
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.golang.urls import BadUrl, parse
+from tetrapod.machinery.golang.x509_errors import certificate_error
 from tetrapod.machinery.gvk import Object
 
 LIMIT: Final = 64
+_CERTIFICATE: Final = re.compile(
+    r"^-----BEGIN CERTIFICATE-----[ \t\r]*\n([A-Za-z0-9+/=\s]*)-----END CERTIFICATE-----", re.MULTILINE
+)
 _BOTH: Final = "claim and expression can't both be set"
 _EGRESS_GATE: Final = "StructuredAuthenticationConfigurationEgressSelector"
 _EMAIL: Final = (
@@ -183,7 +195,10 @@ class _Compiler:
             errors = []
             if prefix is not None:
                 errors.append(field.invalid(f"{path}.prefix", prefix, "may not be specified when expression is set"))
-            return errors + self._compile(name, expression, f"{path}.expression", compile_claims)
+            errors += self._compile(name, expression, f"{path}.expression", compile_claims)
+            if errors:
+                self._single.pop(name, None)
+            return errors
         if claim and prefix is None:
             text = "prefix is required when claim is set. It can be set to an empty string to disable prefixing"
             return [field.required(f"{path}.prefix", text)]
@@ -229,6 +244,8 @@ class _Compiler:
     def _compile(self, name: str, text: str, path: str, make: Callable[[str], Expression]) -> list[FieldError]:
         try:
             expression = make(text)
+        except InstantiationFailed as error:
+            return [field.internal_error(path, str(error))]
         except ExpressionError as error:
             return [field.invalid(path, text, str(error))]
         if name in self._lists:
@@ -246,8 +263,7 @@ def _issuer_errors(issuer: Object, disallowed: Collection[str], path: str) -> li
             errors.append(field.invalid(f"{path}.discoveryURL", discovery, "discoveryURL must be different from URL"))
         errors += _url_errors(discovery, (), f"{path}.discoveryURL")
     errors += _audience_errors(issuer.get("audiences") or [], issuer.get("audienceMatchPolicy") or "", path)
-    if (authority := issuer.get("certificateAuthority")) and not _certificates(authority):
-        text = "data does not contain any valid RSA or ECDSA certificates"
+    if (authority := issuer.get("certificateAuthority")) and (text := _authority_error(authority)):
         errors.append(field.invalid(f"{path}.certificateAuthority", "<omitted>", text))
     egress = issuer.get("egressSelectorType")
     if egress and not feature_gates.enabled(_EGRESS_GATE):
@@ -301,13 +317,27 @@ def _audience_errors(audiences: list[str], policy: str, path: str) -> list[Field
     return errors
 
 
-def _certificates(pem: str) -> bool:
+def _authority_error(pem: str) -> str:
+    """Return Go's error text for a bundle of certificates, or "". Each must be well-formed, and one must exist.
+
+    PEM blocks of other types, with headers or with malformed base64 are ignored.
+
+    Upstream: k8s.io/client-go/util/cert/pem.go, ParseCertsPEM.
+    """
     from cryptography import x509
 
-    try:
-        return bool(x509.load_pem_x509_certificates(pem.encode()))
-    except ValueError:
-        return False
+    found = False
+    for block in _CERTIFICATE.finditer(pem):
+        try:
+            der = base64.b64decode("".join(block[1].split()), validate=True)
+        except ValueError:
+            continue
+        try:
+            x509.load_der_x509_certificate(der)
+        except ValueError:
+            return certificate_error(der)
+        found = True
+    return "" if found else "data does not contain any valid RSA or ECDSA certificates"
 
 
 def _reserved(key: str) -> bool:

@@ -13,16 +13,14 @@ from typing import Any, Final
 
 from tetrapod.auth.oidc.claims import (
     BadClaim,
-    audience_of,
     parse_object,
     same_issuer,
-    seconds_of,
     segment,
     shown_time,
     string_of,
-    token_string,
 )
 from tetrapod.auth.oidc.fetching import Fetcher, FetchError
+from tetrapod.auth.oidc.id_tokens import IdToken, decode_id_token
 from tetrapod.auth.oidc.keyset import BadSignature, RemoteKeySet, ReportKeySet
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
@@ -87,9 +85,10 @@ class TokenVerifier:
         return claims
 
     def _check(self, claims: Object) -> None:
-        issuer, _, audience = token_string(claims, "iss"), token_string(claims, "sub"), audience_of(claims)
-        expiry, not_before = seconds_of(claims, "exp"), seconds_of(claims, "nbf")
-        _check_sources(claims)
+        token = decode_id_token(claims)
+        _check_sources(token)
+        issuer, audience = token.issuer, token.audience
+        expiry, not_before = token.times.get("exp"), token.times.get("nbf")
         if not same_issuer(self._issuer, issuer):
             text = f"expected {go_quote(self._issuer)} got {go_quote(issuer)}"
             raise BadToken(f"oidc: id token issued by a different provider, {text}")
@@ -129,21 +128,16 @@ def _parts(token: str) -> tuple[Object, bytes]:
     return header, payload
 
 
-def _check_sources(claims: Object) -> None:
+def _check_sources(token: IdToken) -> None:
     """Check that every distributed claim (`_claim_names`) has a source (`_claim_sources`).
 
     Raises:
         BadToken: a source is missing.
-        BadClaim: a value has the wrong type.
     """
-    names, sources = claims.get("_claim_names") or {}, claims.get("_claim_sources") or {}
-    if not isinstance(names, dict) or not isinstance(sources, dict):
-        raise BadClaim("json: cannot unmarshal into Go struct field idToken._claim_names of type map[string]string")
-    for name in names.values():
-        source = string_of(name, "struct field idToken._claim_names")
+    for source in token.claim_names.values():
         if not source:
             raise BadToken("oidc: failed to obtain source from claim name")
-        if source not in sources:
+        if source not in token.claim_sources:
             raise BadToken("oidc: source does not exist")
 
 

@@ -7,13 +7,13 @@ Upstream: cel-go interpreter/interpretable.go, evalFold and folder.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from typing import Any
 
 from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
 from tetrapod.machinery.cel.frame import Eval, Failed, Frame
-from tetrapod.machinery.cel.values import Lazy, ObjectLike, find, go_type, no_such_overload
+from tetrapod.machinery.cel.values import Fields, Lazy, ObjectLike, find, go_type, no_such_overload, shown
 from tetrapod.machinery.failure import Failure
 
 _Bind = Callable[[Frame, Any], Iterable[None]]
@@ -36,7 +36,7 @@ def binder(slot: int, slot2: int | None) -> _Bind:
             slots, limit, timed = f.slots, f.limit, f.deadline < inf
             if not isinstance(over, (list, dict, ObjectLike)):
                 raise EvaluationError(f"got '{go_type(over)}', expected iterable type")
-            for item in over:
+            for item in over.elements() if isinstance(over, Fields) else over:
                 slots[slot] = item
                 yield
                 if f.cost > limit:
@@ -51,7 +51,7 @@ def binder(slot: int, slot2: int | None) -> _Bind:
         if isinstance(over, list):
             pairs: Iterable[tuple[Any, Any]] = enumerate(over)
         elif isinstance(over, (dict, ObjectLike)):
-            pairs = ((key, find(over, key)) for key in over)
+            pairs = _entries(over)
         else:
             raise EvaluationError(f"unsupported comprehension range type: {go_type(over)}")
         for slots[slot], slots[slot2] in pairs:
@@ -62,6 +62,19 @@ def binder(slot: int, slot2: int | None) -> _Bind:
                 f.check_time()
 
     return two
+
+
+def _entries(over: dict[Any, Any] | ObjectLike) -> Iterator[tuple[Any, Any]]:
+    """Yield the keys and values of a map.
+
+    Raises:
+        EvaluationError: a key cannot be looked up, such as the escaped name of a claim.
+    """
+    for key in over.elements() if isinstance(over, Fields) else over:
+        try:
+            yield key, find(over, key)
+        except KeyError:
+            raise EvaluationError(f"no such key: {shown(key)}") from None
 
 
 def plan_quantifier(over: Eval, bind: _Bind, predicate: Eval, stop: bool) -> Eval:

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from tetrapod.machinery.cel.errors import InternalError
 from tetrapod.machinery.cel.overload_errors import ADDABLE, has
-from tetrapod.machinery.cel.values import ObjectLike, Special, find, go_type, size_of
+from tetrapod.machinery.cel.values import Fields, ObjectLike, Special, find, go_type, size_of
 
 LIST_COST: Final = 10
 MAP_COST: Final = 30
@@ -77,6 +77,8 @@ def traversal(value: Any) -> int:
         return int(len(value) * 0.1)
     if isinstance(value, list):
         return sum(map(traversal, value))
+    if isinstance(value, Fields):
+        return sum(map(traversal, value.elements()))
     if isinstance(value, (dict, ObjectLike)):
         return sum(traversal(key) + traversal(find(value, key)) for key in value)
     return 1

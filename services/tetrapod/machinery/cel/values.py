@@ -162,6 +162,40 @@ class LazyFields(ObjectLike):
         return len(self.functions)
 
 
+class WrappedMap(ObjectLike):
+    """The base class of maps that another value wraps, such as those within the claims of a token.
+
+    Other than objects with a schema, they are unequal to values of other types. They never count as zero values.
+
+    Upstream: plugin/pkg/authenticator/token/oidc/oidc.go, unescapeMapper.
+    """
+
+    __slots__ = ()
+
+
+class Fields(ObjectLike):
+    """The base class of objects with fields that can be selected, but without a size and membership (`in`).
+
+    In an expression, iteration yields the values of the fields (`elements`). An object is only equal to itself.
+
+    Attributes:
+        type_name: the name of its object type.
+
+    Upstream: k8s.io/apiserver/pkg/cel/lazy/lazy.go, MapValue.
+    """
+
+    __slots__ = ()
+    type_name: str
+
+    def elements(self) -> Iterator[Any]:
+        """Yield the values of the fields.
+
+        Raises:
+            EvaluationError: the name of a field cannot be selected.
+        """
+        raise NotImplementedError
+
+
 class StructValue(ObjectLike):
     """The value of `Object.spec{…}` or `JSONPatch{…}`: the name of its type, and the CEL values of its fields.
 
@@ -223,7 +257,7 @@ def type_of_value(value: Any) -> CelType:
         return types.object_type(value.type_name)
     if isinstance(value, list):
         return CelType("list", "list")
-    if isinstance(value, LazyFields):
+    if isinstance(value, (LazyFields, Fields)):
         return types.object_type(value.type_name)
     if isinstance(value, ObjectLike):
         return CelType("map", "map")
@@ -291,8 +325,10 @@ def equal(a: Any, b: Any) -> bool:
         if not isinstance(a, CorrelatedList):
             return isinstance(b, list) and equal_lists(a, b)
         return _comparable(b, isinstance(b, list)) and a.equals(b)
-    if ka is dict or isinstance(a, StructValue):
+    if ka is dict or isinstance(a, (StructValue, WrappedMap)):
         return (kb is dict or isinstance(b, ObjectLike)) and _equal_maps(a, b)
+    if isinstance(a, Fields):
+        return _comparable(b, isinstance(b, Fields)) and a is b
     if isinstance(a, ObjectLike):
         return _comparable(b, kb is dict or isinstance(b, ObjectLike)) and _equal_maps(a, b)
     if isinstance(a, Optional):
@@ -335,10 +371,10 @@ def _equal_maps(a: Any, b: Any) -> bool:
         return False
     for key in a:
         try:
-            other = find(b, key)
+            own, other = find(a, key), find(b, key)
         except KeyError:
             return False
-        if not equal(find(a, key), other):
+        if not equal(own, other):
             return False
     return True
 

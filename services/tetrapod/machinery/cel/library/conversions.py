@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from math import isnan
-from typing import Any, Final
+from typing import Any, Final, Never
 
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.library.operators import checked_int, checked_uint
@@ -16,11 +16,13 @@ from tetrapod.machinery.cel.time import checked_timestamp, parse_duration, parse
 from tetrapod.machinery.cel.values import (
     NONE,
     Duration,
+    Fields,
     ObjectLike,
     Optional,
     Special,
     Timestamp,
     Uint,
+    WrappedMap,
     size_of,
     type_of_value,
 )
@@ -109,6 +111,8 @@ def is_zero(value: Any) -> bool:
 
     An optional is zero if it is empty or its value is zero.
     """
+    if isinstance(value, (WrappedMap, Fields)):
+        return False
     if isinstance(value, (list, dict, ObjectLike)):
         return len(value) == 0
     if isinstance(value, (Duration, Timestamp)):
@@ -130,10 +134,21 @@ def _value(optional: Optional) -> Any:
     return optional.value
 
 
+def _without_size(value: Fields) -> Never:
+    raise EvaluationError("no such overload: size")
+
+
 FUNCTIONS: Final[Functions] = {
     "type": [((object,), type_of_value)],
     "dyn": [((object,), _same)],
-    "size": [((str,), len), ((bytes,), len), ((list,), len), ((dict,), len), ((ObjectLike,), size_of)],
+    "size": [
+        ((str,), len),
+        ((bytes,), len),
+        ((list,), len),
+        ((dict,), len),
+        ((Fields,), _without_size),
+        ((ObjectLike,), size_of),
+    ],
     "bool": [((bool,), _same), ((str,), _bool_of)],
     "bytes": [((bytes,), _same), ((str,), lambda text: text.encode("utf-8", "surrogatepass"))],
     "double": [((float,), _same), ((int,), float), ((str,), _float_of), ((Uint,), float)],

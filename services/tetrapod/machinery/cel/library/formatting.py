@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.time import text_of
 from tetrapod.machinery.cel.types import CelType
-from tetrapod.machinery.cel.values import Duration, ObjectLike, Special, Timestamp, Uint, find, type_of_value
+from tetrapod.machinery.cel.values import Duration, Fields, ObjectLike, Special, Timestamp, Uint, find, type_of_value
 from tetrapod.machinery.golang.floats import go_float
 from tetrapod.machinery.golang.quoting import go_quote
 
@@ -148,7 +148,7 @@ def as_string(value: Any) -> str:
         return text_of(value)
     if isinstance(value, list):
         return f"[{', '.join(_quoted(v) for v in value)}]"
-    if isinstance(value, (dict, ObjectLike)):
+    if isinstance(value, (dict, ObjectLike)) and not isinstance(value, Fields):
         pairs = sorted((_quoted_key(key), _quoted(find(value, key))) for key in value)
         return f"{{{', '.join(f'{key}:{item}' for key, item in pairs)}}}"
     if isinstance(value, CelType):

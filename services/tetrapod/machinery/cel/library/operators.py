@@ -13,6 +13,7 @@ from tetrapod.machinery.cel.time import checked_duration, checked_timestamp
 from tetrapod.machinery.cel.values import (
     CorrelatedList,
     Duration,
+    Fields,
     ObjectLike,
     Timestamp,
     Uint,
@@ -222,7 +223,7 @@ def contained(item: Any, holder: Any) -> bool:
     """
     if isinstance(holder, list):
         return any(same(element, item) for element in holder)
-    if not isinstance(holder, (dict, ObjectLike)):
+    if not isinstance(holder, (dict, ObjectLike)) or isinstance(holder, Fields):
         raise no_such_overload()
     if not isinstance(item, (str, int, float)):
         return False  # maps have no keys of other types
