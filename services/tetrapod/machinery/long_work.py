@@ -1,4 +1,11 @@
-"""`TakesTooLong`: the exception of work that would keep the event loop from running for too long."""
+"""The limits of work on the event loop: its time, and the exception of work that would take longer."""
+
+from __future__ import annotations
+
+from typing import Final
+
+QUICK_SECONDS: Final = 0.02
+"""The time that expressions may take on the event loop. Longer work is repeated in a thread."""
 
 
 class TakesTooLong(Exception):

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 from tetrapod.generic.admission.policy.expressions import BOOL, Compiled, compile_expression
 from tetrapod.generic.authorization.metrics import CONDITION_ERRORS, CONDITION_SECONDS, EXCLUSIONS
 from tetrapod.generic.authorization.webhook import ConditionError
+from tetrapod.generic.scheduling.offload import offloaded_if_slow
 from tetrapod.machinery.cel import declarations
 from tetrapod.machinery.cel.declarations import DeclType, list_decl, map_decl, object_decl
 from tetrapod.machinery.cel.environment import Environment
@@ -44,10 +45,10 @@ class MatchConditions:
             name for name in ("fieldSelector", "labelSelector") if any(p.selects(name) for p in programs)
         ]
 
-    def match(self, spec: Object) -> bool:
+    async def match(self, spec: Object) -> bool:
         """Return whether all conditions are true, so that the webhook is to be called.
 
-        One false condition decides, even if others before it fail.
+        One false condition decides, even if others before it fail. Conditions that take long are evaluated in a thread.
 
         Args:
             spec: the spec of the SubjectAccessReview that would be sent.
@@ -55,25 +56,40 @@ class MatchConditions:
         Raises:
             ConditionError: a condition fails and none is false.
         """
-        start, errors = time.perf_counter(), []
-        bindings = {"request": self._request(spec)}
+        start = time.perf_counter()
         try:
-            for condition, program in self._conditions:
-                try:
-                    if program.evaluate(bindings) is not True:
-                        EXCLUSIONS.add(self._labels)
-                        return False
-                except CelError as error:
-                    errors.append(
-                        f"cel evaluation error: expression '{condition.expression}' resulted in error: {error}"
-                    )
+            matched, errors = await offloaded_if_slow(partial(self._evaluate, {"request": self._request(spec)}))
         finally:
             CONDITION_SECONDS.observe(self._labels, time.perf_counter() - start)
-            if errors:
-                CONDITION_ERRORS.add(self._labels)
         if errors:
+            CONDITION_ERRORS.add(self._labels)
+        if not matched:
+            EXCLUSIONS.add(self._labels)
+        elif errors:
             raise ConditionError(aggregate_errors(errors))
-        return True
+        return matched
+
+    def _evaluate(self, bindings: Object, deadline: float) -> tuple[bool, list[str]]:
+        """Evaluate the conditions up to the first false one.
+
+        Args:
+            bindings: the values of the variables.
+            deadline: the time, by `time.perf_counter`, after which the evaluation ends.
+
+        Returns:
+            Whether no condition is false, and the errors of those that failed.
+
+        Raises:
+            TakesTooLong: the evaluation would take longer than the deadline allows.
+        """
+        errors: list[str] = []
+        for condition, program in self._conditions:
+            try:
+                if program.evaluate(bindings, deadline=deadline) is not True:
+                    return False, errors
+            except CelError as error:
+                errors.append(f"cel evaluation error: expression '{condition.expression}' resulted in error: {error}")
+        return True, errors
 
     def _request(self, spec: Object) -> Object:
         """Return the CEL value of the variable `request` for the spec of a SubjectAccessReview.

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from tetrapod.auth.oidc import metrics
@@ -34,6 +35,7 @@ from tetrapod.generic.authentication.interface import Authenticated, InvalidToke
 from tetrapod.generic.authentication.serviceaccount import CREDENTIAL_ID_KEY
 from tetrapod.generic.configuration.server_identity import label_hash
 from tetrapod.generic.proxy.pool import BackendPool
+from tetrapod.generic.scheduling.offload import offloaded_if_slow
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.user import UserInfo
@@ -143,10 +145,23 @@ class JwtAuthenticator:
                 await self._resolver.expand(claims)
             except BadToken as error:
                 raise InvalidToken(f"oidc: could not expand distributed claims: {error}") from None
+        return await offloaded_if_slow(partial(self._mapped, claims))
+
+    def _mapped(self, claims: Object, deadline: float) -> UserInfo:
+        """Return the user for the claims of a verified token.
+
+        Args:
+            claims: the claims.
+            deadline: the time, by `time.perf_counter`, after which the evaluation of expressions ends.
+
+        Raises:
+            InvalidToken: the claims give no user, or a validation rule rejects them.
+            TakesTooLong: the evaluation would take longer than the deadline allows.
+        """
         value = claims_value(claims)
 
         def evaluate(expression: Expression) -> Any:
-            return expression.evaluate(CLAIMS, value)
+            return expression.evaluate(CLAIMS, value, deadline)
 
         user = UserInfo(
             self._username(claims, evaluate), groups=self._groups(claims, evaluate), uid=self._uid(claims, evaluate),
@@ -156,7 +171,7 @@ class JwtAuthenticator:
         self._check_rules(self._mapper.claim_rules, evaluate, "claim validation expression")
         user_info = user_value(user)
         self._check_rules(
-            self._mapper.user_rules, lambda rule: rule.evaluate(USER, user_info), "user info validation rule"
+            self._mapper.user_rules, lambda rule: rule.evaluate(USER, user_info, deadline), "user info validation rule"
         )
         return user
 

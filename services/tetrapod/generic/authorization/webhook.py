@@ -45,7 +45,7 @@ the cache.
 class Conditions(Protocol):
     """The matchConditions of a webhook. The webhook is called only for requests that they match."""
 
-    def match(self, spec: Object) -> bool:
+    async def match(self, spec: Object) -> bool:
         """Return whether all conditions match the spec of a SubjectAccessReview.
 
         Raises:
@@ -121,7 +121,7 @@ class WebhookAuthorizer:
         spec: Object = review_of(attributes)["spec"]
         if (conditions := self._options.conditions) is not None:
             try:
-                if not conditions.match(spec):
+                if not await conditions.match(spec):
                     return AuthorizationResult(Decision.NO_OPINION)
             except ConditionError as error:
                 return AuthorizationResult(self._on_failure, "", str(error))

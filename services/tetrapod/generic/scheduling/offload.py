@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import gc
+import math
 import sys
 import threading
 import time
@@ -22,6 +23,7 @@ from tetrapod.generic.scheduling.large_work_threads import LargeWorkThreads
 from tetrapod.machinery.copying import copy_large, copy_object
 from tetrapod.machinery.freeing import free_large
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.long_work import QUICK_SECONDS, TakesTooLong
 
 LARGE: Final = 32 * 1024
 """Bytes of an object from which on it is decoded, patched and validated in a thread. An apply, the slowest, takes 2.5
@@ -233,6 +235,19 @@ async def offloaded(large: bool, work: Callable[_P, _T], *args: _P.args, **kwarg
         kwargs: its keyword arguments.
     """
     return await in_thread(work, *args, **kwargs) if large else work(*args, **kwargs)
+
+
+async def offloaded_if_slow(work: Callable[[float], _T]) -> _T:
+    """Call `work(deadline)` on the event loop, and again in a thread without a deadline if it raises `TakesTooLong`.
+
+    Args:
+        work: the function. It must change nothing before it raises `TakesTooLong`. Its argument is a time by
+            `time.perf_counter`.
+    """
+    try:
+        return work(time.perf_counter() + QUICK_SECONDS)
+    except TakesTooLong:
+        return await in_thread(work, math.inf)
 
 
 async def copy_of(obj: Object, *, large: bool) -> Object:

@@ -19,7 +19,7 @@ from tetrapod.machinery.field import FieldError, child, duplicate, forbidden, in
 from tetrapod.machinery.golang.json_numbers import has_whole_floats
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.long_work import TakesTooLong
+from tetrapod.machinery.long_work import QUICK_SECONDS, TakesTooLong
 from tetrapod.machinery.schema.cel_rules import CompiledRule, compile_rules
 from tetrapod.machinery.schema.correlation import Ratchet, by_keys, keys_of
 from tetrapod.machinery.schema.structural import build
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 BUDGET: Final = 10_000_000
 _QUICK_COST: Final = 100_000
 """The CEL cost that may be spent on the event loop, equivalent to about twenty milliseconds."""
-_QUICK_SECONDS: Final = 0.02
-"""The time that the evaluations of one object may take on the event loop, if they take longer than their cost says."""
 _QUICK_TEXT: Final = 2_000
 _ENGINE: Final = "tetrapod.machinery.cel.environment"
 _NO_RATCHET: Final = Ratchet()
@@ -68,7 +66,7 @@ class Run:
 
     def __post_init__(self) -> None:
         if self.on_loop:
-            self.deadline = time.perf_counter() + _QUICK_SECONDS
+            self.deadline = time.perf_counter() + QUICK_SECONDS
 
     def compiles(self, rules: list[Object]) -> None:
         """Count the characters of rules that are about to be compiled.

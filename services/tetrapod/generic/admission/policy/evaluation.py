@@ -18,14 +18,12 @@ from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.machinery.cel.environment import PER_CALL_LIMIT, Meter, Program
 from tetrapod.machinery.cel.errors import CelError, CostLimitExceeded, EvaluationError, Interrupt
 from tetrapod.machinery.cel.values import LazyFields
-from tetrapod.machinery.long_work import TakesTooLong
+from tetrapod.machinery.long_work import QUICK_SECONDS, TakesTooLong
 
 QUICK_COST: Final = 20_000
 """The CEL cost that the expressions of one activation may spend on the event loop: about four milliseconds. Expressions
 that cost more are evaluated again in a thread.
 """
-_QUICK_SECONDS: Final = 0.02
-"""The time that they may take there, if they take longer than their cost says."""
 _OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 
@@ -80,7 +78,7 @@ class Activation:
             self._bindings |= authorizer_variables.bindings
         self._variable_cost = 0
         self._quick = QUICK_COST  # what may still be spent on the event loop
-        self._quick_seconds = _QUICK_SECONDS
+        self._quick_seconds = QUICK_SECONDS
         self._in_thread = large
         lazy = {name: self._variable(name, compiled) for name, compiled in variables.items()}
         self._bindings["variables"] = LazyFields(VARIABLES, lazy)
