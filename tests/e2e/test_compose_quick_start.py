@@ -159,6 +159,15 @@ def test_the_image_has_the_interpreter_of_its_base(installation: Installation) -
     assert installation.sh(version.format(IMAGE)) == installation.sh(version.format(BASE))
 
 
+def test_the_commands_for_replicas_start_two_of_each_service(installation: Installation, kubectl: Kubectl) -> None:
+    text = commands(ROOT / "docs/how-to/replicas.md", "## With Compose")[0]
+    last = int(installation.environment["TETRAPOD_PORT"]) + 1  # a range of two ports, one for each aggregator
+    installation.sh(text.replace("-6444", f"-{last}"))
+    names = installation.sh("docker compose ps --format '{{.Service}}'").split()
+    installation.sh("docker compose up --detach --wait")  # one of each, as the other tests expect
+    assert sorted(name for name in names if name in FOUR) == sorted(FOUR * 2)
+
+
 def test_every_service_is_read(prometheus: Installation) -> None:
     jobs = [job["job_name"] for job in _configuration()["scrape_configs"]]
     targets = prometheus.ask("targets", state="active")["activeTargets"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
+from support.console import running_console
 from support.etcd import running_etcd
 from support.issuer import issuer
 from support.pages import ROOT, block, blocks
@@ -121,15 +123,13 @@ def test_an_audit_policy_and_encryption(reader: Reader) -> None:
     with reader.executing(block(audit, "tetrapod up").replace(" &", " --secure-port=0 &", 1)):
         assert '"level":"Metadata"' in reader.log.read_text()
     (reader.directory / "audit.log").unlink()
-    *configuration, start = block(encryption, "cat > encryption.yaml").splitlines()
-    assert start.startswith("tetrapod up --")
-    reader.run("\n".join(configuration))
-    flags = [f"--audit-policy-file={reader.directory}/policy.yaml", f"--audit-log-path={reader.directory}/audit.log"]
+    enable, rewrite = block(encryption, "(umask 077; cat > encryption.yaml)"), block(encryption, "kubectl get secrets")
+    flags = "--secure-port=0 --audit-policy-file=policy.yaml --audit-log-path=audit.log"
     with reader.up():
         reader.run("kubectl create secret generic s --from-literal=a=b")
-    with reader.up(*start.replace("=", f"={reader.directory}/").split()[2:], *flags):
-        reader.run(block(encryption, "kubectl get secrets --all-namespaces"))
+    with reader.executing(enable.replace("tetrapod up", f"tetrapod up {flags}", 1) + rewrite):
         assert reader.run("kubectl get secret s -o jsonpath={.data.a}") == "Yg=="
+    assert (reader.directory / "encryption.yaml").stat().st_mode & 0o777 == 0o600
     events = [json.loads(line) for line in (reader.directory / "audit.log").read_text().splitlines()]
     levels = {
         event["verb"]: event["level"] for event in events if event.get("objectRef", {}).get("resource") == "secrets"
@@ -139,14 +139,28 @@ def test_an_audit_policy_and_encryption(reader: Reader) -> None:
     assert any(b"k8s:enc:secretbox:v1:key1:" in file.read_bytes() for file in files)
 
 
+def test_deletion_of_a_secret_whose_key_is_lost(reader: Reader) -> None:
+    page = GUIDES / "encryption.md"
+    enable = block(page, "(umask 077; cat > encryption.yaml)").replace("tetrapod up", "tetrapod up --secure-port=0", 1)
+    with reader.executing(enable):
+        reader.run("kubectl create secret generic lost --from-literal=a=b")
+    with reader.executing(enable):  # makes another key
+        assert "not transformable" in reader.run("kubectl get secret lost 2>&1 || true")
+        reader.run(block(page, "kubectl delete --raw"))
+        assert reader.run("kubectl get secrets --all-namespaces -o name") == ""
+
+
 def test_backup_restore_and_migration(reader: Reader, tmp_path_factory: pytest.TempPathFactory) -> None:
     page = GUIDES / "backup.md"
     with reader.up():
         reader.run("kubectl create configmap kept --from-literal=a=b")
-        lines = block(page, "tetrapod backup").splitlines()
-        reader.run("\n".join(line for line in lines if "etcd" not in line))
-    with running_etcd(tmp_path_factory.mktemp("etcd")) as etcd:
+        reader.run(block(page, "tetrapod backup --data-dir"))
+    with running_etcd(tmp_path_factory.mktemp("etcd")) as etcd, running_etcd(tmp_path_factory.mktemp("other")) as other:
         reader.run(block(page, "tetrapod migrate --from data --to").replace("http://127.0.0.1:2379", etcd.url))
+        plain = re.sub(r" --etcd-(ca|cert|key)file \S+", "", block(page, "tetrapod backup --etcd-servers"))
+        (reader.directory / "monday.backup").unlink()
+        reader.run(plain.replace("https://etcd-0:2379", etcd.url).replace("https://etcd-1:2379", other.url))
+        assert other.value("/registry/configmaps/default/kept")
     for directory in ("restored", "data2"):
         with running(reader.directory / directory):
             kubeconfig = f"--kubeconfig={reader.directory}/{directory}/kubeconfig"
@@ -159,14 +173,42 @@ def commands_of_four_services(page: Path) -> str:
     return "".join(text for text in texts if not text.startswith(("etcd ", "kill ")))
 
 
-def test_four_services_by_hand_and_a_further_replica(reader: Reader, tmp_path_factory: pytest.TempPathFactory) -> None:
-    commands = with_free_ports(commands_of_four_services(GUIDES / "services.md"))
+def console_command(kubeconfig: str) -> str:
+    """Return the command that starts the console with a kubeconfig, without the prompts and the output."""
+    text = block(GUIDES / "console.md", f"$ tetrapod console --kubeconfig {kubeconfig}")
+    return text.removeprefix("$ ").replace("\\\n", "")
+
+
+def processes_that_the_console_reads(reader: Reader, command: str) -> dict[str, Any]:
+    """Run the console, and return the error of each process, or None, by the name of the process."""
+    program, page, option, kubeconfig, *flags = shlex.split(command)
+    assert (program, page, option) == ("tetrapod", "console", "--kubeconfig")
+    with running_console(reader.directory / kubeconfig, *flags) as console:
+        traffic = next(state["data"] for panel, state in console.states() if panel == "traffic" and state["data"])
+    return {process["name"]: process["error"] for process in traffic["processes"]}
+
+
+def test_four_services_by_hand_a_further_replica_and_the_console(
+    reader: Reader, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    console = console_command("certs/admin/kubeconfig")
+    commands = with_free_ports(commands_of_four_services(GUIDES / "services.md") + f"# {console}")
     with running_etcd(tmp_path_factory.mktemp("etcd")) as etcd:
         script = commands.replace("http://127.0.0.1:2379", etcd.url)
         with reader.executing(script):
             output = reader.log.read_text()
+            processes = processes_that_the_console_reads(reader, script.rpartition("# ")[2])
     assert all(f"[+]service/{service} ok" in output for service in ("auth", "core", "extensions"))
     assert 'tetrapod_service_replicas{ready="true",service="core"} 2' in output
+    assert processes == dict.fromkeys(("apiserver", "core", "extensions", "auth"))
+
+
+def test_two_workers(reader: Reader, tmp_path_factory: pytest.TempPathFactory) -> None:
+    page = block(GUIDES / "workers.md", "etcd --data-dir").partition("\n")[2]
+    with running_etcd(tmp_path_factory.mktemp("etcd")) as etcd:
+        script = page.replace("http://127.0.0.1:2379", etcd.url).replace("tetrapod up", "tetrapod up --secure-port=0")
+        with reader.executing(script):
+            assert "tetrapod_workers 2" in reader.log.read_text()
 
 
 def test_four_services_over_unix_sockets(reader: Reader, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -67,6 +67,7 @@ class Reader:
             timeout: the seconds that they may take.
         """
         done = self.directory / "done"
+        done.unlink(missing_ok=True)
         script = f"set -euo pipefail\ntrap 'kill $(jobs -p); wait' EXIT\n{commands}\ntouch {done}\nwait"
         with self.log.open("wb") as out:
             process = subprocess.Popen(
