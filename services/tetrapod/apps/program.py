@@ -67,7 +67,8 @@ class Program:
     Args:
         options: the options.
         backend: the store; None for the one that the options name. It is closed with the server.
-        notify_aggregator: whether rejections at shutdown tell the aggregator that the request was not processed.
+        behind_aggregator: whether requests arrive through the aggregator, which queues them and writes audit events.
+            Rejections at shutdown then tell it that the request was not processed.
 
     Raises:
         CannotOpen, ValueError, click.ClickException: an option is invalid, or names a file or store that cannot be
@@ -81,7 +82,7 @@ class Program:
     presence: EndpointPresence | None = None
     linger = 0.0
 
-    def __init__(self, options: Options, backend: Backend | None = None, *, notify_aggregator: bool = False) -> None:
+    def __init__(self, options: Options, backend: Backend | None = None, *, behind_aggregator: bool = False) -> None:
         check_generic(options.generic)
         configure_metrics(options.metrics)
         effective_version.configure(
@@ -92,14 +93,14 @@ class Program:
         )
         feature_gates.configure(options.generic.feature_gates)
         check_request_headers(options)
-        flow_control = options.generic.enable_priority_and_fairness and not notify_aggregator
+        flow_control = options.generic.enable_priority_and_fairness and not behind_aggregator
         self.resource_config = resource_config(options.api.runtime_config, flow_control=flow_control)
         groups.configure(self.resource_config)
         self.options = options
         self._flags = options.flags()
         self.lifecycle = Lifecycle(options.generic.livez_grace_period)
         self.draining = Draining(
-            notify_aggregator=notify_aggregator,
+            behind_aggregator=behind_aggregator,
             send_retry_after=options.generic.shutdown_send_retry_after,
             watch_grace_period=options.generic.shutdown_watch_termination_grace_period,
         )

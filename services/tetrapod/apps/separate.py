@@ -85,7 +85,7 @@ class SeparateService(Program):
     def __init__(self, options: Options) -> None:
         if not options.etcd.servers:
             raise click.UsageError("--etcd-servers is needed: services that run as separate processes share an etcd")
-        super().__init__(options, notify_aggregator=self.name != "aggregator")
+        super().__init__(options, behind_aggregator=self.name != "aggregator")
         self.pool = BalancedPool()
         client_ca = self.file("client-ca.crt", options.authentication.client_ca_file)
         front_proxy_ca = self.file("front-proxy-ca.crt", options.authentication.request_header.client_ca_file)

@@ -52,8 +52,8 @@ class Lifecycle:
     Attributes:
         hooks: the post-start hooks by name.
         hooks_done: the names of those that have succeeded.
-        leaving: the hooks that run first when the server stops.
-        pre_shutdown: the hooks that run last when the server stops.
+        leaving: the hooks of `on_leaving`, which run first when the server stops (upstream: pre-shutdown hooks).
+        shutdown: the hooks of `on_shutdown`, which run last when the server stops.
         checks: the health checks in order by name, including those of hooks, each with the endpoints (`healthz`,
             `livez`, `readyz`) that show it.
         shutting_down: set once the server begins to stop.
@@ -66,7 +66,7 @@ class Lifecycle:
         self.hooks: dict[str, Hook] = {}
         self.hooks_done: set[str] = set()
         self.leaving: dict[str, Hook] = {}
-        self.pre_shutdown: dict[str, Hook] = {}
+        self.shutdown: dict[str, Hook] = {}
         self.checks: dict[str, tuple[Check, tuple[str, ...]]] = {}
         self._livez_checks: dict[str, Check] = {}
         """The checks that /livez has in place of those in `checks`."""
@@ -121,7 +121,7 @@ class Lifecycle:
 
         A hook that was registered before with the same name is replaced.
         """
-        self.pre_shutdown[name] = hook
+        self.shutdown[name] = hook
 
     def add_check(self, name: str, check: Check, endpoints: tuple[str, ...] = ENDPOINTS) -> None:
         """Register a health check that the given endpoints show, in place of an existing check of the same name.
@@ -230,11 +230,11 @@ class Lifecycle:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for name, hook in self.pre_shutdown.items():
+        for name, hook in self.shutdown.items():
             try:
                 await hook()
             except Exception:
-                log.exception("pre-shutdown hook %s failed", name)
+                log.exception("shutdown hook %s failed", name)
 
 
 class Unavailable(Exception):

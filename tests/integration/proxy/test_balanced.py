@@ -26,7 +26,7 @@ class Replica:
     def __init__(self, name: str) -> None:
         self.name = name
         self.ready = True
-        self.draining = Draining(notify_aggregator=True)
+        self.draining = Draining(behind_aggregator=True)
         self.done: list[str] = []
         self.handler = with_draining(self._handle, self.draining)
 

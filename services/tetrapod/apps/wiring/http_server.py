@@ -80,7 +80,7 @@ def build_http_server(
         flow_control=config.flow_control,
         audit=config.audit,
         tracing=build_tracing(options, lifecycle, config.service, config.egress),
-        notify_aggregator=bool(config.service),
+        behind_aggregator=bool(config.service),
         scheduler=FairScheduler(
             FairScheduling(enabled=options.tetrapod.fair_scheduling),
             is_background=is_of_service,

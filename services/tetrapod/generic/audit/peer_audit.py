@@ -4,7 +4,7 @@ If the services are separate processes, each request is audited once: by the agg
 original user and address. Data about the object and from admission exists only in the service; it is returned in a
 response header. Both headers share the prefix of the identity headers, so the aggregator removes them from requests
 of clients and responses of other servers (proxy/headers.py). Only a service behind an aggregator returns data
-(`ChainConfig.notify_aggregator`), and only to the front proxy (authentication/requestheader.py).
+(`ChainConfig.behind_aggregator`), and only to the front proxy (authentication/requestheader.py).
 """
 
 from __future__ import annotations

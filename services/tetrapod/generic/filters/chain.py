@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import tetrapod.generic.audit.metrics  # noqa: F401 - which are there whether or not anything is audited
+import tetrapod.generic.audit.metrics  # noqa: F401 - registers its metrics, which exist without auditing too
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.filters.audit_id import with_audit_id
@@ -60,11 +60,11 @@ class ChainConfig:
         max_requests_inflight: the limit of read requests; 0 for none. Not used with `flow_control`.
         max_mutating_requests_inflight: the limit of mutating requests; 0 for none. Not used with `flow_control`.
         flow_control: API priority and fairness; None to use the two limits instead.
-        scheduler: shares the event loop among users, if `notify_aggregator` is set.
+        scheduler: shares the event loop among users, if `behind_aggregator` is set.
         audit: writes audit events; None to disable auditing.
         tracing: set if traces are exported.
-        notify_aggregator: the server is behind a front proxy that queues requests and writes the audit events. Audit
-            data is returned to it.
+        behind_aggregator: whether requests arrive through the aggregator, which queues them and writes the audit
+            events. Audit data is returned to it.
         cors_allowed_origins: regular expressions; empty to disable CORS.
         strict_transport_security: the directives of the header; empty to omit it.
         storage_versions: the updates of StorageVersions that writes wait for; None to wait for none.
@@ -83,7 +83,7 @@ class ChainConfig:
     scheduler: FairScheduler = field(default_factory=FairScheduler)
     audit: Audit | None = None
     tracing: Tracing | None = None
-    notify_aggregator: bool = False
+    behind_aggregator: bool = False
     cors_allowed_origins: tuple[str, ...] = ()
     strict_transport_security: tuple[str, ...] = ()
     goaway_chance: float = 0.0
@@ -127,7 +127,7 @@ def ordered_filters(config: ChainConfig) -> list[tuple[str, Filter]]:
     in_flight = InFlight(config.max_requests_inflight, config.max_mutating_requests_inflight)
     return [
         # before all work
-        ("fair-scheduling", lambda h: with_fair_scheduling(h, config.scheduler) if config.notify_aggregator else h),
+        ("fair-scheduling", lambda h: with_fair_scheduling(h, config.scheduler) if config.behind_aggregator else h),
         ("audit-id", with_audit_id),  # every response carries the audit ID
         ("requestinfo", with_request_info),  # all later filters use the request info
         ("metrics", lambda h: with_instrumentation(h, config.server_name)),  # counts rejections too
@@ -147,13 +147,13 @@ def ordered_filters(config: ChainConfig) -> list[tuple[str, Filter]]:
         ),  # bounds everything below
         (
             "authentication",
-            lambda h: with_authentication(h, config.authenticator, shared=config.notify_aggregator),
+            lambda h: with_authentication(h, config.authenticator, shared=config.behind_aggregator),
         ),
         ("", with_permission),  # allows traces in the response, once the user is known
         ("", lambda h: with_tracing(h, config.tracing)),  # needs the user: only some may mark a request as traced
         ("audit", lambda h: _with_audit(h, config.audit)),  # needs the user; sees every later rejection
         # for a front proxy that writes the audit events
-        ("audit-findings", lambda h: with_audit_findings(h) if config.notify_aggregator else h),
+        ("audit-findings", lambda h: with_audit_findings(h) if config.behind_aggregator else h),
         # needs the user; later filters see the impersonated user
         ("impersonation", lambda h: with_impersonation(h, config.authorizer)),
         # Before authorization, so that a flood of requests does not cost authorization as well.

@@ -32,7 +32,8 @@ class Draining:
     """The number of requests in flight, without long-running ones, and whether new requests are rejected.
 
     Args:
-        notify_aggregator: whether rejections carry the header for a front proxy that the request was not processed.
+        behind_aggregator: whether rejections carry the header that tells the aggregator that the request was not
+            processed.
         send_retry_after: whether rejections are a 429 instead of a 503, because the server goes on listening until the
             requests in flight have ended (--shutdown-send-retry-after).
         watch_grace_period: the seconds that `end_watches` takes at most (--shutdown-watch-termination-grace-period); 0
@@ -44,9 +45,9 @@ class Draining:
     """
 
     def __init__(
-        self, *, notify_aggregator: bool = False, send_retry_after: bool = False, watch_grace_period: float = 0.0
+        self, *, behind_aggregator: bool = False, send_retry_after: bool = False, watch_grace_period: float = 0.0
     ) -> None:
-        self.notify_aggregator = notify_aggregator
+        self.behind_aggregator = behind_aggregator
         self.send_retry_after = send_retry_after
         self.watch_grace_period = watch_grace_period
         self._watches: set[asyncio.Timeout] = set()
@@ -149,7 +150,7 @@ def _is_exempt(request: Request) -> bool:
 
 def _rejection(draining: Draining) -> Response:
     headers: HeaderList = [(b"connection", b"close"), NOSNIFF]
-    if draining.notify_aggregator:
+    if draining.behind_aggregator:
         headers.append((NOT_PROCESSED, b"1"))
     if draining.send_retry_after:
         headers += [(b"retry-after", b"5"), TEXT_TYPE]
