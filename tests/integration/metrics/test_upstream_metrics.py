@@ -62,6 +62,11 @@ def test_every_upstream_metric_exists_except_the_listed_ones(ours: Mapping[str, 
     assert missing == ABSENT
 
 
+def test_the_readme_has_the_number_of_absent_metrics() -> None:
+    text = f"{len(ABSENT)} of upstream's {len(UPSTREAM['/metrics'])} metric families are missing"
+    assert text in (_HERE.parents[2] / "README.md").read_text()
+
+
 @pytest.mark.parametrize(("path", "name"), _PRESENT, ids=[name for _, name in _PRESENT])
 def test_a_metric_has_upstreams_type_text_labels_and_buckets(
     ours: Mapping[str, Mapping[str, Family]], path: str, name: str
