@@ -16,7 +16,6 @@ from tetrapod.generic.storage.backend import Backend, BackendWatch, WatchBatch
 from tetrapod.generic.storage.cacher import Cacher
 from tetrapod.generic.storage.cacher import watching as watching_module
 from tetrapod.generic.storage.config import StorageConfig
-from tetrapod.generic.storage.errors import TooLargeResourceVersion
 from tetrapod.generic.storage.queries import ListQuery, WatchQuery
 from tetrapod.generic.storage.transforming import ConvertedBackend
 from tetrapod.generic.storage.watch import WatchEvent
@@ -399,11 +398,15 @@ async def test_a_watch_may_do_without_initial_events(pods: Cacher, version: str)
         assert await events.take(1) == [("ADDED", "a/y")]
 
 
-async def test_initial_events_of_the_future_are_rejected(pods: Cacher, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_initial_events_of_the_future_end_with_an_error_event(
+    pods: Cacher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tetrapod.generic.storage.cacher.freshness.TIMEOUT", 0.2)
     await create(pods, "a/x")
-    with pytest.raises(TooLargeResourceVersion):
-        await pods.watch(WatchQuery(initial_events=True, match="NotOlderThan", resource_version="999999999"))
+    watch = await pods.watch(WatchQuery(initial_events=True, match="NotOlderThan", resource_version="999999999"))
+    (event,) = [event async for batch in watch for event in batch]
+    assert event.status is not None
+    assert (event.type, event.status["code"], event.status["reason"]) == ("ERROR", 504, "Timeout")
 
 
 async def test_bookmarks_are_sent_periodically_on_request(backend: Backend, root: str) -> None:

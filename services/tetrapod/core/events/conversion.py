@@ -46,6 +46,8 @@ def _to_events(obj: Object) -> Object:
     out.setdefault("eventTime", None)
     for key in ("deprecatedFirstTimestamp", "deprecatedLastTimestamp"):
         out.setdefault(key, None)
+    if isinstance(series := out.get("series"), dict):
+        out["series"] = {"count": 0, **series}
     return out
 
 
@@ -57,4 +59,6 @@ def _to_core(obj: Object) -> Object:
             out[key] = kind()
     for key in ("eventTime", "firstTimestamp", "lastTimestamp"):
         out.setdefault(key, None)
+    if isinstance(series := out.get("series"), dict) and series.get("count") == 0:
+        out["series"] = {key: value for key, value in series.items() if key != "count"}
     return out

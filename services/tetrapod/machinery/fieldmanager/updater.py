@@ -20,7 +20,7 @@ from tetrapod.machinery.fieldmanager.to_field_set import field_set
 from tetrapod.machinery.fieldmanager.typed import SchemaError, Type
 from tetrapod.machinery.fieldmanager.validate import join, validate
 from tetrapod.machinery.freeing import free_large
-from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.status import StatusError
 
 
@@ -147,9 +147,16 @@ class Updater:
 
         Args:
             managed: the managed fields, which are not modified.
+
+        Raises:
+            SchemaError: the version of an entry cannot be parsed.
         """
         out: Managed = {}
         for manager, entry in managed.items():
+            try:
+                GroupVersion.parse(entry.api_version)
+            except ValueError as error:
+                raise SchemaError(str(error)) from None
             try:
                 fields = reconcile(entry.fields, self._type_for(entry.api_version))
             except MissingVersionError:

@@ -225,16 +225,14 @@ class Cacher:
     @traced("cacher.Watch", _type_attribute)
     async def watch(self, query: WatchQuery) -> Watch:
         requested = parse_resource_version(query.resource_version)
-        if requested and query.initial_events and not self._cached_reads:
+        if requested and query.initial_events:
             try:
-                await self._lister.check_reached(requested)
+                if not self._cached_reads:
+                    await self._lister.check_reached(requested)
+                await self._freshness.at_least(requested)
             except TooLargeResourceVersion as error:
                 return self._end_as_too_large(query, error)
-        if not query.resource_version and await self._freshness.latest():
-            pass
-        elif requested and query.initial_events:
-            await self._freshness.at_least(requested)
-        else:
+        elif query.resource_version or not await self._freshness.latest():
             await self._freshness.filled()
         resumed = bool(requested) and not query.initial_events
         complete = not resumed or requested >= self._cache.window.start or await self._history.reach(requested)
@@ -293,11 +291,14 @@ class Cacher:
         return _ended(watch, resource_expired(cached if self._cached_reads else _TOO_OLD))
 
     def _end_as_too_large(self, query: WatchQuery, error: TooLargeResourceVersion) -> Watch:
-        """Return a watch that ends with the error as an event, as upstream's store sends it.
+        """Return a watch that ends with the error as an event.
 
-        Upstream: staging/src/k8s.io/apiserver/pkg/storage/etcd3/watcher.go, startWatching
+        Without a watch cache, the client is asked to wait a random time, as by upstream's store.
+
+        Upstream: staging/src/k8s.io/apiserver/pkg/storage/cacher/cacher.go, Cacher.Watch, and etcd3/watcher.go,
+        startWatching
         """
-        retry_after = random.randint(1, _LONGEST_RETRY)
+        retry_after = error.retry_seconds if self._cached_reads else random.randint(1, _LONGEST_RETRY)
         watch = CacheWatch(self._cache.fanout, query, error.requested)
         return _ended(watch, too_large_resource_version(str(error), retry_after))
 
