@@ -13,9 +13,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.fieldmanager import conflict, fieldset, lastapplied
-from tetrapod.machinery.fieldmanager.empty_objects import empty_object
 from tetrapod.machinery.fieldmanager.entries import (
     APPLY,
     UPDATE,
@@ -28,16 +26,23 @@ from tetrapod.machinery.fieldmanager.entries import (
     now,
 )
 from tetrapod.machinery.fieldmanager.entry_limit import cap_update_managers
-from tetrapod.machinery.fieldmanager.fieldset import FieldFilter, FieldSet
-from tetrapod.machinery.fieldmanager.typed import OBJECT_META, SchemaError, Type, compile_root
+from tetrapod.machinery.fieldmanager.fieldset import FieldFilter
+from tetrapod.machinery.fieldmanager.managed_objects import (
+    are_managed_fields,
+    describe,
+    kind_of,
+    metadata,
+    with_managed_fields,
+    without_managed_fields,
+)
+from tetrapod.machinery.fieldmanager.typed import SchemaError
 from tetrapod.machinery.fieldmanager.updater import Conflicts, MissingVersionError, SchemaMismatch, Updater
 from tetrapod.machinery.fieldmanager.validate import join, validate
+from tetrapod.machinery.fieldmanager.versions import KindVersions
 from tetrapod.machinery.freeing import free_large
-from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
-from tetrapod.machinery.schema.decode import first_error
+from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.status import StatusError, bad_request
-from tetrapod.machinery.types import load
 
 _log = logging.getLogger(__name__)
 _CURRENT: Final = "current-operation"
@@ -100,11 +105,10 @@ class FieldManager:
         self._kind = kind
         self._version = kind.api_version
         self._hub = hub or kind.api_version
-        self._node_for = node_for
-        self._convert_to = convert
+        self._versions = KindVersions(node_for, convert, custom=thorough)
+        self._type_for, self._convert = self._versions.type_for, self._versions.convert
         self._subresource = subresource
         self._thorough = thorough
-        self._types: dict[str, Type] = {}
         self._updater = Updater(self._type_for, self._convert, reset_fields or {}, thorough=thorough)
 
     def update(self, live: Object | None, new: Object, manager: str) -> Object:
@@ -119,13 +123,13 @@ class FieldManager:
             manager: the name of the field manager; "" is "unknown".
         """
         managed, kept = self._decode_live_or_new(live, new)
-        bare = _without_managed_fields(new)
+        bare = without_managed_fields(new)
         try:
             updated = self._update(live, bare, managed, manager)
         except (SchemaError, MissingVersionError, StatusError) as error:
             _log.debug("managed fields of %s were left as they were: %s", self._kind, error)
-            return _with_managed_fields(bare, kept)
-        return _with_managed_fields(bare, encode(updated))
+            return with_managed_fields(bare, kept)
+        return with_managed_fields(bare, encode(updated))
 
     def apply(
         self,
@@ -152,13 +156,13 @@ class FieldManager:
         Raises:
             StatusError: 400 if the configuration is of another kind or does not match the schema, 409 for conflicts.
         """
-        if (gvk := _kind_of(config)) != self._kind:
+        if (gvk := kind_of(config)) != self._kind:
             raise bad_request(f"invalid object type: {gvk}")
         try:
-            managed = decode(_metadata(live).get("managedFields"))
+            managed = decode(metadata(live).get("managedFields"))
         except ValueError as error:
             raise _failure(f"failed to decode managed fields: {error}") from error
-        bare = self._empty() if live is None else _without_managed_fields(live)
+        bare = self._versions.empty(self._kind) if live is None else without_managed_fields(live)
         try:
             if not managed:
                 managed = self._before_first_apply(bare) if live is not None else {}
@@ -167,14 +171,14 @@ class FieldManager:
             raise _failure(str(error)) from error
         except SchemaError as error:
             raise _failure(
-                f"failed to create typed live object ({_describe(bare)}): {self._schema_errors(bare, error)}"
+                f"failed to create typed live object ({describe(bare)}): {self._schema_errors(bare, error)}"
             ) from error
         except Conflicts as error:
             raise conflict.conflict_error(error.conflicts) from error
         changed = live is None or merged is not bare
         if manager == lastapplied.KUBECTL:
             merged = lastapplied.with_annotation(merged, config)
-        applied = _with_managed_fields(merged, encode(managed))
+        applied = with_managed_fields(merged, encode(managed))
         del merged
         managed.clear()
         result = finish(applied, changed)
@@ -186,10 +190,14 @@ class FieldManager:
     # --- update ---
 
     def _update(self, live: Object | None, new: Object, managed: Managed, manager: str) -> Managed:
-        if not managed and _metadata(live).get("uid"):
+        if not managed and metadata(live).get("uid"):
             # Tracking starts with the creation or the first apply, not with an update in between.
             return managed
-        old = self._empty() if live is None else self._convert(_without_managed_fields(live), self._version)
+        old = (
+            self._versions.empty(self._kind)
+            if live is None
+            else self._convert(without_managed_fields(live), self._version)
+        )
         if self._thorough:
             self._check(new, managed)
         manager_id = identifier(manager or "unknown", UPDATE, self._version, self._subresource)
@@ -218,7 +226,7 @@ class FieldManager:
         try:
             return self._update(None, live, {}, _BEFORE_FIRST_APPLY)
         except SchemaError as error:
-            text = f"failed to convert new object ({_describe(live)}) to smd typed: {self._schema_errors(live, error)}"
+            text = f"failed to convert new object ({describe(live)}) to smd typed: {self._schema_errors(live, error)}"
             raise _failure(f"failed to create manager for existing fields: {text}") from error
 
     def _schema_errors(self, live: Object, error: SchemaError) -> str:
@@ -261,7 +269,7 @@ class FieldManager:
             live: the existing object; None on create.
             new: the object of the request.
         """
-        stored, requested = _metadata(live).get("managedFields"), _metadata(new).get("managedFields")
+        stored, requested = metadata(live).get("managedFields"), metadata(new).get("managedFields")
         if not self._subresource:
             if is_reset(requested):
                 return {}, stored
@@ -296,11 +304,11 @@ class FieldManager:
     def _apply(
         self, live: Object, config: Object, managed: Managed, manager: str, *, force: bool
     ) -> tuple[Object, Managed]:
-        if _are_managed_fields(_metadata(config).get("managedFields")):
+        if are_managed_fields(metadata(config).get("managedFields")):
             raise bad_request("metadata.managedFields must be nil")
         value_type = self._type_for(self._version)
         if errors := validate(config, value_type):
-            raise _failure(f"failed to create typed patch object ({_describe(config)}): {join(errors)}")
+            raise _failure(f"failed to create typed patch object ({describe(config)}): {join(errors)}")
         manager_id = identifier(manager or "unknown", APPLY, "", self._subresource)
         versioned = self._convert(live, self._version)
         merged, managed = self._updater.apply(versioned, config, self._version, managed, manager_id, force=force)
@@ -311,93 +319,7 @@ class FieldManager:
             managed[manager_id] = new_entry(manager_id, owned, self._version, applied=True, time=time)
         return (live if merged is None else self._convert(merged, self._hub)), managed
 
-    # --- versions ---
-
-    def _type_for(self, version: str) -> Type:
-        compiled = self._types.get(version)
-        if compiled is None:
-            compiled = self._types[version] = compile_root(self._node(version), load(OBJECT_META))
-        return compiled
-
-    def _node(self, version: str) -> SchemaNode:
-        try:
-            node = self._node_for(version)
-        except LookupError:
-            node = None
-        if node is None:
-            raise self._unknown(version)
-        return node
-
-    def _convert(self, obj: Object, version: str) -> Object:
-        if obj.get("apiVersion") == version or self._convert_to is None:
-            return obj
-        try:
-            return self._convert_to(obj, version)
-        except LookupError as error:
-            raise self._unknown(version) from error
-
-    def _unknown(self, version: str) -> Exception:
-        """Return, without raising it, the error for a version that does not exist.
-
-        It is a `StatusError` for custom resources, because upstream's conversion of the object to that version fails.
-        For other kinds it is a `MissingVersionError`, because upstream drops the managers of such a version.
-        """
-        if self._thorough:
-            return _failure(f"request to convert CR to an invalid group/version: {version}")
-        return MissingVersionError(version)
-
-    def _empty(self) -> Object:
-        return empty_object(self._kind, self._node(self._version))
-
-
-def _metadata(obj: Object | None) -> Object:
-    metadata = obj.get("metadata") if obj is not None else None
-    return metadata if isinstance(metadata, dict) else {}
-
-
-def _without_managed_fields(obj: Object) -> Object:
-    if "managedFields" not in _metadata(obj):
-        return obj
-    return {**obj, "metadata": {k: v for k, v in obj["metadata"].items() if k != "managedFields"}}
-
-
-def _with_managed_fields(obj: Object, entries: Any) -> Object:
-    if not entries:
-        return obj if "managedFields" not in _metadata(obj) else _without_managed_fields(obj)
-    return {**obj, "metadata": {**_metadata(obj), "managedFields": entries}}
-
-
-def _are_managed_fields(value: Any) -> bool:
-    """Return whether a value is a list of managed fields that match their schema.
-
-    Other values count as unset here, and validation against the schema rejects them.
-    """
-    entry = load(OBJECT_META).properties["managedFields"].items
-    assert entry is not None
-    return isinstance(value, list) and all(
-        isinstance(item, dict) and first_error(entry, copy_object(item)) is None for item in value
-    )
-
-
-def _kind_of(obj: Object) -> GroupVersionKind:
-    api_version, kind = obj.get("apiVersion"), obj.get("kind")
-    kind = kind if isinstance(kind, str) else ""
-    try:
-        return GroupVersion.parse(api_version if isinstance(api_version, str) else "").with_kind(kind)
-    except ValueError:
-        return GroupVersionKind("", "", kind)
-
-
-def _describe(obj: Object) -> str:
-    namespace, name = (
-        value if isinstance(value, str) else "" for value in map(_metadata(obj).get, ("namespace", "name"))
-    )
-    return f"{namespace}/{name}; {_kind_of(obj)}"
-
 
 def _failure(message: str) -> StatusError:
     """Return a 400 with a message. Upstream answers with a 500, although the object of the client is invalid."""
     return bad_request(message)
-
-
-__all__ = ["FieldManager", "FieldSet"]
