@@ -138,8 +138,8 @@ def unauthorized(message: str = "Unauthorized") -> StatusError:
 
 
 def forbidden(resource: GroupResource, name: str, why: str) -> StatusError:
-    """Return a 403. An empty resource or name is left out of the message; `why` is its last part."""
-    if not resource.resource:
+    """Return a 403. A resource without name and group, and an empty name, are left out; `why` ends the message."""
+    if not (resource.resource or resource.group):
         message = f"forbidden: {why}"
     elif not name:
         message = f"{resource} is forbidden: {why}"

@@ -6,9 +6,9 @@ Upstream: apiextensions-apiserver/pkg/apihelpers/helpers.go, GetAPIApprovalState
 from __future__ import annotations
 
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
 
 from tetrapod.machinery.field import FieldError, invalid, required
+from tetrapod.machinery.golang.urls import BadUrl, GoUrl, parse_request_uri
 from tetrapod.machinery.gvk import Object
 
 ANNOTATION: Final = "api-approved.kubernetes.io"
@@ -45,10 +45,10 @@ def approval(crd: Object) -> Approval:
     if text.startswith("unapproved"):
         return Approval("bypassed", f'not approved: "{text}"')
     try:
-        parts = urlsplit(text)
-    except ValueError:
-        parts = urlsplit("")
-    if parts.scheme and parts.netloc:
+        url = parse_request_uri(text)
+    except BadUrl:
+        url = GoUrl()
+    if url.scheme and url.host:
         return Approval("approved", f"approved in {text}")
     reason = (
         f'protected groups must have approval annotation "{ANNOTATION}" with either a URL or a reason starting with '

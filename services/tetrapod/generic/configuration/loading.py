@@ -85,7 +85,7 @@ def check(obj: Object, shape: SchemaNode, source: bytes | None, duplicates: list
     if not strict or not (unknown or duplicates):
         return
     if source is not None:
-        texts = json_serializer.strict_errors(source, unknown)
+        texts = json_serializer.strict_errors(source, unknown, shape)
     else:
         texts = [yaml_serializer.strict_text(duplicates)] if duplicates else []
         texts += [f'unknown field "{path}"' for path in unknown]

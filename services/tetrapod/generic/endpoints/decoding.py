@@ -9,6 +9,9 @@ apiextensions-apiserver's customresource_handler.go, schemaCoercingDecoder
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
+
+import orjson
 
 from tetrapod.generic.endpoints.scheme import (
     SCHEME,
@@ -123,7 +126,9 @@ class Decoder:
             obj, api_version, kind = recognize(decoded.obj)
         except DecodeError as error:
             raise self._unrecognized(str(error), body) from None
-        gvk = self._specified_kind(api_version, kind, body)
+        if self.custom and not kind:
+            raise self._missing_kind(body, media_type, decoded.obj, validation)
+        gvk = self._specified_kind(api_version, kind)
         if gvk.kind == self.kind.kind and gvk.api_version in self._also_accepts:
             gvk = self.kind
         try:
@@ -170,22 +175,33 @@ class Decoder:
         except cbor_bodies.UnfitBodyError as error:
             raise self._unfit(error.gvk, str(error)) from None
 
-    def _specified_kind(self, api_version: str, kind: str, body: bytes) -> GroupVersionKind:
+    def _missing_kind(self, body: bytes, media_type: str, obj: Any, validation: str) -> StatusError:
+        """Return the error for a custom object without a kind.
+
+        If unknown fields are ignored, upstream's decoder is another one. It sees YAML as JSON, and its error has the
+        expected kind.
+
+        Args:
+            body: the body, which the error quotes.
+            obj: the decoded body.
+            validation: "Ignore", "Warn" or "Strict".
+        """
+        text = body.decode("utf-8", "replace")
+        if validation != "Ignore" or media_type == CBOR:
+            return self._unrecognized(f"Object 'Kind' is missing in '{text}'", body)
+        if media_type != JSON:
+            text = json_serializer.go_escaped(orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)).decode()
+        return self._unfit(self.kind, f"Object 'Kind' is missing in '{text}'")
+
+    def _specified_kind(self, api_version: str, kind: str) -> GroupVersionKind:
         """Return the kind that a body specifies. A built-in object may omit it; then it is the expected one.
 
         Args:
             api_version: the apiVersion in the body; "" if it is missing.
-            kind: the kind in the body; "" if it is missing.
-            body: the body, which the error quotes.
-
-        Raises:
-            StatusError: 400, a custom object has no kind.
+            kind: the kind in the body; "" if it is missing, which it is not in a custom object.
         """
         group, version = GroupVersion.parse(api_version)
         if self.custom:
-            if not kind:
-                text = f"Object 'Kind' is missing in '{body.decode('utf-8', 'replace')}'"
-                raise self._unrecognized(text, body)
             return GroupVersionKind(group, version, kind)
         if not version and group in ("", self.kind.group):
             group, version = self.kind.group, self.kind.version
@@ -281,7 +297,7 @@ class Decoder:
         self, body: bytes, media_type: str, duplicates: Sequence[str], unknown: Sequence[str]
     ) -> list[str]:
         if media_type == JSON and not self.custom:
-            return json_serializer.strict_errors(body, unknown)
+            return json_serializer.strict_errors(body, unknown, self._schema())
         if media_type == CBOR:
             from tetrapod.generic.endpoints.cbor_bodies import strict_errors
 

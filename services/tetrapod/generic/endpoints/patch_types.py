@@ -315,7 +315,7 @@ class DocumentPatching(Patching):
         """
         text = self._text(current)
         if not self.scope.decoder.custom:
-            return json_serializer.strict_errors(text, unknown)
+            return json_serializer.strict_errors(text, unknown, self.scope.decoder.schema)
         in_order = sorted(unknown, key=lambda path: (0, path) if path.startswith("metadata.") else (1, ""))
         return [*json_serializer.decode(text, unstructured=True).duplicates, *unknown_fields(in_order)]
 

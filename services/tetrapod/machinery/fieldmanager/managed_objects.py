@@ -55,8 +55,8 @@ def kind_of(obj: Object) -> GroupVersionKind:
     kind = kind if isinstance(kind, str) else ""
     try:
         return GroupVersion.parse(api_version if isinstance(api_version, str) else "").with_kind(kind)
-    except ValueError:
-        return GroupVersionKind("", "", kind)
+    except ValueError:  # as upstream's Unstructured.GroupVersionKind
+        return GroupVersionKind("", "", "")
 
 
 def describe(obj: Object) -> str:

@@ -90,10 +90,19 @@ class GoUrl:
         return text + (f"#{quote(self.fragment, safe=_PATH_SAFE + '!?')}" if self.fragment else "")
 
 
+def parse_request_uri(text: str) -> GoUrl:
+    """Parse a URL as url.ParseRequestURI does, for which `#` has no meaning.
+
+    Raises:
+        BadUrl: the text is not a URL; with Go's text.
+    """
+    return _parse(text, request=True)
+
+
 def request_uri_error(text: str) -> str:
     """Return Go's error text for a text that url.ParseRequestURI rejects, or "" if it accepts the text."""
     try:
-        _parse(text, request=True)
+        parse_request_uri(text)
     except BadUrl as error:
         return f"parse {go_quote(text)}: {error}"
     return ""

@@ -50,6 +50,8 @@ def _walk(node: SchemaNode, value: Any, path: str, paths: list[str], *, drop: bo
         elif node.type == "object" and not node.preserve_unknown:
             _struct(node, value, path, paths, drop=drop, keys=keys)
     elif isinstance(value, list) and node.items is not None:
+        if node.type != "array":
+            paths = []  # as above
         for index, item in enumerate(value):
             _walk(node.items, item, field.index(path, index), paths, drop=drop, keys=keys)
 

@@ -26,6 +26,7 @@ from tetrapod.machinery.golang.json_syntax import explain
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.json_pieces import NotInPiecesError, dumps, loads, loads_with
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError, NumberError
 
 _INT64: Final = 1 << 63
@@ -255,7 +256,7 @@ def cleaned(value: Any) -> Any:
     return [cleaned(item) for item in value] if isinstance(value, list) else value
 
 
-def strict_errors(data: bytes, unknown: Collection[str]) -> list[str]:
+def strict_errors(data: bytes, unknown: Collection[str], schema: SchemaNode | None = None) -> list[str]:
     """Return the errors of strict decoding of a built-in kind: unknown and duplicate fields, in document order.
 
     At most 100 distinct errors are returned.
@@ -264,13 +265,20 @@ def strict_errors(data: bytes, unknown: Collection[str]) -> list[str]:
         data: the body, which is valid JSON.
         unknown: the paths (`spec.containers[0].img`) that the kind's schema does not have. Fields below them are not
             checked.
+        schema: the kind's schema. Duplicates below a field that preserves unknown fields (RawExtension, FieldsV1) are
+            not reported: upstream's types with an unmarshaler of their own are not decoded strictly. None if the body
+            has no such field.
     """
     errors: dict[str, None] = {}
-    _report_strict_errors(pairs(data), "", frozenset(unknown), errors.setdefault)
+    _report_strict_errors(pairs(data), "", frozenset(unknown), errors.setdefault, schema)
     return list(errors)[:_MAX_STRICT_ERRORS]
 
 
-def _report_strict_errors(value: Any, path: str, unknown: Collection[str], report: Callable[[str], object]) -> None:
+def _report_strict_errors(
+    value: Any, path: str, unknown: Collection[str], report: Callable[[str], object], schema: SchemaNode | None
+) -> None:
+    if schema is not None and schema.preserve_unknown:
+        return
     if isinstance(value, Pairs):
         seen: set[str] = set()
         for key, member in value:
@@ -282,10 +290,14 @@ def _report_strict_errors(value: Any, path: str, unknown: Collection[str], repor
             if key in seen:
                 report(f"duplicate field {go_quote(at)}")
             seen.add(key)
-            _report_strict_errors(member, at, unknown, report)
+            _report_strict_errors(member, at, unknown, report, _member(schema, key))
     elif isinstance(value, list):
         for i, item in enumerate(value):
-            _report_strict_errors(item, index(path, i), unknown, report)
+            _report_strict_errors(item, index(path, i), unknown, report, schema and schema.items)
+
+
+def _member(schema: SchemaNode | None, key: str) -> SchemaNode | None:
+    return None if schema is None else schema.properties.get(key) or schema.additional_properties
 
 
 _FIRST: Final[tuple[str, ...]] = ("kind", "apiVersion", "metadata")

@@ -10,12 +10,13 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import yaml
 
 from tetrapod.machinery.depth import MAX_DEPTH
 from tetrapod.machinery.error_limits import record
+from tetrapod.machinery.golang.formatting import syntax
 from tetrapod.machinery.golang.json_numbers import shortest_integer
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError
@@ -145,6 +146,19 @@ def _free(root: _Node) -> None:
             node.value = ()
 
 
+class _Fields(NamedTuple):
+    """The fields of a mapping that is being built.
+
+    Attributes:
+        values: the values by key, of which the last one wins.
+        known: the keys that were added, as Go prints them. One that is added again is a duplicate, also if one of the
+            two belongs to a merged mapping.
+    """
+
+    values: dict[str, Any]
+    known: set[str]
+
+
 class _Builder:
     """The conversion of one document's nodes to JSON values. `duplicates` has the texts of its duplicate keys.
 
@@ -158,12 +172,13 @@ class _Builder:
         self._alias_depth = 0
         self._expanding: set[int] = set()
 
-    def build(self, node: _Node, depth: int) -> Any:
+    def build(self, node: _Node, depth: int, into: _Fields | None = None) -> Any:
         """Return the JSON value of a node.
 
         Args:
             node: the node.
             depth: the number of sequences and mappings around the node.
+            into: the fields of the mapping that merges the node, a mapping or its alias; None if it is not merged.
 
         Raises:
             DecodeError: the aliases expand too much, the nodes nest too deep, or JSON cannot express the value.
@@ -185,56 +200,60 @@ class _Builder:
             case "sequence":
                 return [self.build(item, depth + 1) for item in node.value]
             case "mapping":
-                return self._mapping(node, depth)
+                return self._mapping(node, depth, into)
             case _:
-                return self._alias(node, depth)
+                return self._alias(node, depth, into)
 
-    def _alias(self, node: _Node, depth: int) -> Any:
+    def _alias(self, node: _Node, depth: int, into: _Fields | None) -> Any:
         target: _Node = node.value
         if id(target) in self._expanding:
             raise DecodeError(f"yaml: anchor '{node.event.anchor}' value contains itself")
         self._expanding.add(id(target))
         self._alias_depth += 1
         try:
-            return self.build(target, depth + 1)
+            return self.build(target, depth + 1, into)
         finally:
             self._alias_depth -= 1
             self._expanding.discard(id(target))
 
-    def _mapping(self, node: _Node, depth: int) -> dict[str, Any]:
+    def _mapping(self, node: _Node, depth: int, into: _Fields | None) -> dict[str, Any]:
         self._expanding.add(id(node))
-        values: dict[str, Any] = {}
-        own: set[str] = set()
+        values, known = fields = into or _Fields({}, set())
         children = iter(node.value)
         for key_node, value_node in zip(children, children, strict=True):
             if _is_merge(key_node):
-                self._merge(value_node, values, depth)
+                self._merge(value_node, fields, depth)
                 continue
-            text, shown = self._key(key_node)
+            text, shown = self._key(key_node, value_node, depth)
             value = self.build(value_node, depth + 1)
-            if shown in own:
+            if shown in known:
                 record(self.duplicates, f"line {value_node.line}: key {shown} already set in map")
-            own.add(shown)
+            known.add(shown)
             values[text] = value
         self._expanding.discard(id(node))
-        return {key: values[key] for key in sort_large(values)}
+        return {key: values[key] for key in sort_large(values)} if into is None else values
 
-    def _merge(self, node: _Node, values: dict[str, Any], depth: int) -> None:
+    def _merge(self, node: _Node, into: _Fields, depth: int) -> None:
         for source in reversed(node.value) if node.kind == "sequence" else (node,):
             target = source.value if source.kind == "alias" else source
             if target.kind != "mapping":
                 raise DecodeError("yaml: map merge requires map or sequence of maps as the value")
-            values.update(self.build(source, depth + 1))
+            self.build(source, depth + 1, into)
 
-    def _key(self, node: _Node) -> tuple[str, str]:
+    def _key(self, node: _Node, value_node: _Node, depth: int) -> tuple[str, str]:
         """Return a mapping's key as JSON, and as Go's %#v prints it.
+
+        Args:
+            node: the key.
+            value_node: its value, which an error quotes.
+            depth: the number of sequences and mappings around the mapping.
 
         Raises:
             DecodeError: the key is not a scalar, or is null.
         """
         target: _Node = node.value if node.kind == "alias" else node
         if target.kind != "scalar":
-            raise DecodeError(f"yaml: invalid map key: {_plain_key(target)}")
+            raise DecodeError(f"yaml: invalid map key: {self._syntax(target, depth)}")
         value = _scalar(target)
         match value:
             case str():
@@ -253,11 +272,13 @@ class _Builder:
                 )
                 return text, text
             case _:
-                raise DecodeError("unsupported map key of type: <nil>, key: <nil>, value: <nil>")
+                shown = self._syntax(value_node, depth)
+                raise DecodeError(f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {shown}")
 
-
-def _plain_key(node: _Node) -> str:
-    return "map[interface {}]interface {}" if node.kind == "mapping" else "[]interface {}"
+    def _syntax(self, node: _Node, depth: int) -> str:
+        """Return a node's value as Go's %#v prints it."""
+        text = syntax(self.build(node, depth + 1))
+        return "<nil>" if text == "interface {}(nil)" else text.replace("map[string]", "map[interface {}]")
 
 
 def _allowed_ratio(count: int) -> float:

@@ -164,7 +164,7 @@ MISFIT = "failed to create typed patch object (/w; example.com/v1, Kind=Widget):
     [
         ({}, "invalid object type: /, Kind="),
         ({"apiVersion": "example.com/v2", "kind": "Widget"}, "invalid object type: example.com/v2, Kind=Widget"),
-        ({"apiVersion": "a/b/c", "kind": "Widget"}, "invalid object type: /, Kind=Widget"),
+        ({"apiVersion": "a/b/c", "kind": "Widget"}, "invalid object type: /, Kind="),
         (widget(managedFields=[]), "metadata.managedFields must be nil"),
         (widget(managedFields=[{"manager": "m"}]), "metadata.managedFields must be nil"),
         (widget(managedFields="x"), f"{MISFIT}.metadata.managedFields: expected list, got &{{x}}"),

@@ -199,13 +199,14 @@ def parse_accept(header: str) -> list[Clause]:
     clauses = []
     for part in readable(header).split(","):
         media, *parameters = part.strip(" ").split(";")
-        type_, slash, subtype = media.strip(" ").partition("/")
+        type_, _, rest = media.partition("/")
+        subtype, _, further = rest.partition("/")  # a slash at the end is ignored
         type_, subtype = type_.strip(" "), subtype.strip(" ")
-        if not slash or not subtype:
+        if not rest:
             if type_ != "*":
                 continue
             subtype = "*"
-        if "/" in subtype:
+        if further:
             continue
         quality, other_parameters = 1.0, []
         for parameter in parameters:
