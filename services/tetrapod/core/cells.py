@@ -1,17 +1,17 @@
-"""Cells of Tables that several kinds share: ages, selectors, containers, truncated lists.
+"""Cells of Tables that several kinds share: ages, selectors, containers, truncated lists; and one whole Table.
 
 The constants are columns (`NAME`, `AGE`, …) and the texts that kubectl shows for absent values (`NONE`, …).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import format_label_selector
 from tetrapod.machinery.sorting import sort_large
-from tetrapod.machinery.table import Column
+from tetrapod.machinery.table import Column, TableConvertor
 from tetrapod.machinery.timed_cells import TimedCell, since
 
 NAME: Final = Column("Name", format="name")
@@ -88,3 +88,28 @@ def spec_of(obj: Object) -> Object:
 def boolean(value: Any, default: bool = False) -> bool:
     """Return the truth value of `value`, or `default` if `value` is None."""
     return bool(default if value is None else value)
+
+
+def replicas_table(selector: Callable[[Any], str]) -> TableConvertor:
+    """Return the Table of ReplicaSets and ReplicationControllers, which differ in the form of `spec.selector`.
+
+    Args:
+        selector: formats `spec.selector`, which is None if it is unset.
+
+    Upstream: pkg/printers/internalversion/printers.go, printReplicaSet and printReplicationController
+    """
+
+    def row(obj: Object) -> list[Any]:
+        spec, status = spec_of(obj), status_of(obj)
+        return [
+            name_of(obj),
+            spec.get("replicas") or 0,
+            status.get("replicas") or 0,
+            status.get("readyReplicas") or 0,
+            age(obj),
+            *containers(pod_template(obj)),
+            selector(spec.get("selector")),
+        ]
+
+    numbers = (Column(name, "integer") for name in ("Desired", "Current", "Ready"))
+    return TableConvertor((NAME, *numbers, AGE, CONTAINERS, IMAGES, SELECTOR), row)

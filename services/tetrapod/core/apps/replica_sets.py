@@ -6,10 +6,9 @@ Upstream: pkg/registry/apps/replicaset/strategy.go and pkg/apis/apps/validation.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
-from tetrapod.core import cells
-from tetrapod.core.cells import AGE, NAME, age, containers, name_of, pod_template, selector_text, spec_of, status_of
+from tetrapod.core.cells import replicas_table, selector_text
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.podspec import warnings as podspec_warnings
 from tetrapod.core.podspec import workloads
@@ -29,7 +28,6 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.table import Column, TableConvertor
 
 
 def definition() -> ResourceDefinition:
@@ -86,29 +84,4 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     )
 
 
-def _row(obj: Object) -> list[Any]:
-    spec, status = spec_of(obj), status_of(obj)
-    return [
-        name_of(obj),
-        spec.get("replicas") or 0,
-        status.get("replicas") or 0,
-        status.get("readyReplicas") or 0,
-        age(obj),
-        *containers(pod_template(obj)),
-        selector_text(spec.get("selector")),
-    ]
-
-
-TABLE: Final = TableConvertor(
-    (
-        NAME,
-        Column("Desired", "integer"),
-        Column("Current", "integer"),
-        Column("Ready", "integer"),
-        AGE,
-        cells.CONTAINERS,
-        cells.IMAGES,
-        cells.SELECTOR,
-    ),
-    _row,
-)
+TABLE: Final = replicas_table(selector_text)

@@ -7,10 +7,9 @@ printReplicationController.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from tetrapod.core import cells
-from tetrapod.core.cells import AGE, NAME, age, containers, labels_text, name_of, pod_template, spec_of, status_of
+from tetrapod.core.cells import labels_text, replicas_table
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.podspec.defaults import default_pod_template, set_missing
 from tetrapod.core.podspec.warnings import name_warnings, same_generation, template_warnings
@@ -24,7 +23,6 @@ from tetrapod.machinery import field, go_structs
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_long_name
-from tetrapod.machinery.table import Column, TableConvertor
 
 _TOO_MANY: Final = "cannot be greater than status.replicas"
 
@@ -150,29 +148,4 @@ def warnings(obj: Object, old: Object | None) -> list[str]:
     )
 
 
-def _replication_controller_row(rc: Object) -> list[Any]:
-    spec, status = spec_of(rc), status_of(rc)
-    return [
-        name_of(rc),
-        spec.get("replicas") or 0,
-        status.get("replicas") or 0,
-        status.get("readyReplicas") or 0,
-        age(rc),
-        *containers(pod_template(rc)),
-        labels_text(spec.get("selector")),
-    ]
-
-
-TABLE: Final = TableConvertor(
-    (
-        NAME,
-        Column("Desired", "integer"),
-        Column("Current", "integer"),
-        Column("Ready", "integer"),
-        AGE,
-        cells.CONTAINERS,
-        cells.IMAGES,
-        cells.SELECTOR,
-    ),
-    _replication_controller_row,
-)
+TABLE: Final = replicas_table(labels_text)
