@@ -2,7 +2,7 @@
 # Runs a command with a BuildKit daemon, whose address is in $BUILDKIT_HOST, and with buildctl in $PATH. Both are built from their module
 # once, at the version of tools/buildkit/go.mod. Needs root and runc.
 #   tools/buildkit.sh COMMAND…
-# Where: $TETRAPOD_CACHE, else ~/.cache/tetrapod.
+# The directory is below $TETRAPOD_CACHE, else below ~/.cache/tetrapod.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 version=$(sed -n 's|^require github.com/moby/buildkit v||p' "$here/buildkit/go.mod")
@@ -10,7 +10,7 @@ cache="${TETRAPOD_CACHE:-$HOME/.cache/tetrapod}/buildkit-$version"
 mkdir -p "$cache"
 for name in buildkitd buildctl; do
     if [ -x "$cache/$name" ]; then continue; fi
-    # Built under another name first: whoever runs this at the same time never sees half a binary.
+    # Build under another name first, so that another run at the same time sees no incomplete binary.
     (cd "$here/buildkit" && CGO_ENABLED=0 GOFLAGS=-mod=readonly go build -trimpath -buildvcs=false \
         -ldflags "-s -w -X github.com/moby/buildkit/version.Version=v$version" -o "$cache/$name.$$" "github.com/moby/buildkit/cmd/$name") >&2
     mv "$cache/$name.$$" "$cache/$name"

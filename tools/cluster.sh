@@ -8,7 +8,7 @@
 #                                 plane with its etcd, crictl, kube-router for pods' network and NetworkPolicies
 #   tools/cluster.sh registry     builds only the registry (CNCF distribution)
 #   tools/cluster.sh --where      only prints the directory
-# Where: $TETRAPOD_CACHE, else ~/.cache/tetrapod. The first build takes minutes of two cores.
+# The directory is below $TETRAPOD_CACHE, else below ~/.cache/tetrapod. The first build takes minutes of two cores.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 version=$(sed -n 's|^\t*\(require \)*k8s.io/kubernetes v||p' "$here/cluster/kubernetes/go.mod")
@@ -24,7 +24,7 @@ build() {
     case $package in .) own=$here/cluster/$module/main.go ;; esac
     if [ -x "$directory/$name" ] && { [ "$own" = /dev/null ] || cmp -s "$own" "$directory/$name.go"; }; then return 0; fi
     echo "cluster: building $name" >&2
-    # Built under another name first: whoever runs this at the same time never sees half a binary.
+    # Build under another name first, so that another run at the same time sees no incomplete binary.
     command=build
     case $name in *.test) command='test -c' package=${package%.test} ;; esac
     # shellcheck disable=SC2086

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Prints the directory of a Docker configuration (DOCKER_CONFIG) in which `docker compose` and BuildKit work: the machine's own, else one
 # with plug-ins that are built from their Go modules, once, at the versions of tools/compose/go.mod.
-# Where: $TETRAPOD_CACHE, else ~/.cache/tetrapod. Building needs Go and takes a few minutes.
+# The directory is below $TETRAPOD_CACHE, else below ~/.cache/tetrapod. Building needs Go and takes a few minutes.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 if docker compose version >/dev/null 2>&1 && docker buildx version >/dev/null 2>&1; then
@@ -14,7 +14,7 @@ plugins=$directory/cli-plugins
 build() { # NAME PACKAGE VERSION-VARIABLE=VERSION
     if [ -x "$plugins/$1" ]; then return 0; fi
     mkdir -p "$plugins"
-    # Built under another name first: whoever runs this at the same time never sees half a binary.
+    # Build under another name first, so that another run at the same time sees no incomplete binary.
     (cd "$here/compose" && GOFLAGS=-mod=readonly go build -trimpath -buildvcs=false -ldflags "-s -w -X $3" -o "$plugins/.$1.$$" "$2") >&2
     mv "$plugins/.$1.$$" "$plugins/$1"
 }

@@ -4,7 +4,7 @@ set -eu
 if docker info >/dev/null 2>&1; then exit 0; fi
 cache="${TETRAPOD_CACHE:-$HOME/.cache/tetrapod}"
 mkdir -p "$cache"
-# Whatever starts services here may have one that was only just installed.
+# systemd may have a unit of a Docker that was installed a moment ago.
 if [ -d /run/systemd/system ]; then
     systemctl start docker
 else

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds etcd (`tools/etcd.sh etcdctl`: its client) from the Go module pinned in tools/etcd/go.mod, once, and prints the path of the binary.
-# Where: $TETRAPOD_CACHE, else ~/.cache/tetrapod. Needs Go; the first run takes a few minutes.
+# The directory is below $TETRAPOD_CACHE, else below ~/.cache/tetrapod. Needs Go; the first run takes a few minutes.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 version=$(sed -n 's|^[[:space:]]*go.etcd.io/etcd/server/v3 v||p' "$here/etcd/go.mod")
@@ -13,7 +13,7 @@ case $program in
 esac
 if [ ! -x "$directory/$program" ]; then
     mkdir -p "$directory"
-    # Built under another name first: whoever runs this at the same time never sees half a binary.
+    # Build under another name first, so that another run at the same time sees no incomplete binary.
     (cd "$here/etcd" && GOFLAGS=-mod=readonly go build -trimpath -buildvcs=false -o "$directory/$program.$$" "$package") >&2
     mv "$directory/$program.$$" "$directory/$program"
 fi

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Prints the path of a kubectl: the machine's own, else one built from its Go module pinned in tools/kubectl/go.mod, once.
-# Where: $TETRAPOD_CACHE, else ~/.cache/tetrapod. Building needs Go and takes a few minutes.
+# The directory is below $TETRAPOD_CACHE, else below ~/.cache/tetrapod. Building needs Go and takes a few minutes.
 set -eu
 if command -v kubectl; then exit 0; fi
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes requirements.lock and requirements-build.lock: what pyproject.toml names and all that those need, every file of it by its hash.
-# Wants uv (requirements-dev.txt). Versions that are locked stay as they are unless pyproject.toml says otherwise, or --upgrade.
+# Writes requirements.lock and requirements-build.lock: the dependencies of pyproject.toml and theirs, with the hash of every file.
+# It needs uv (requirements-dev.txt). Locked versions are kept, unless pyproject.toml excludes them or --upgrade is given.
 set -eu
 cd "$(dirname "$0")/.."
 uv=${UV:-.venv/bin/uv}

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what the tests need beside Python packages, on Debian; does nothing where it is there.
+# Installs the programs that the tests need, on Debian, unless they are installed. Python packages are not among them.
 #   tools/prepare.sh             kubectl, etcd, redis-server, wrk, h2load, helm, openssl, curl, Node, h2spec
 #   tools/prepare.sh browser     the above, and Chromium, unless there is Chrome
 #   tools/prepare.sh containers  the first, and Docker with compose, running, with a base image for our own
@@ -7,11 +7,11 @@
 #                                BuildKit, a registry, a scanner of packages
 #   tools/prepare.sh cluster     what `make cluster` needs: runc, iptables, debootstrap, a C compiler, kubectl, etcd
 #   tools/prepare.sh faults      the first, and libfaketime, for clocks that jump
-# What cannot be had is said in a line; the tests that need it are skipped, and say so.
+# It prints a line for each program that it cannot install. Tests that need one are skipped, with the reason.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 
-missing() { # packages whose command is not there: COMMAND:PACKAGE…
+missing() { # COMMAND:PACKAGE…: prints the packages whose commands are missing
     for pair in "$@"; do
         command -v "${pair%%:*}" >/dev/null 2>&1 || printf '%s ' "${pair#*:}"
     done
@@ -21,7 +21,7 @@ install() {
     packages=$(missing "$@")
     if [ -z "$packages" ]; then return 0; fi
     if ! command -v apt-get >/dev/null 2>&1 || [ "$(id -u)" != 0 ]; then
-        echo "prepare: not installed, since it takes apt-get and root: $packages" >&2
+        echo "prepare: not installed, because that needs apt-get and root: $packages" >&2
         return 0
     fi
     echo "prepare: installing $packages"
@@ -30,7 +30,7 @@ install() {
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null
 }
 
-tool() { # NAME COMMAND…: builds a tool, or says why not
+tool() { # NAME COMMAND…: builds a tool, or prints that it cannot
     name=$1
     shift
     if ! "$@" >/dev/null; then echo "prepare: no $name; the tests that need it are skipped" >&2; fi

@@ -3,7 +3,7 @@
 # once, and prints their directory.
 #   tools/stock.sh          builds what is missing: several minutes of two cores, and 2 GB of modules the first time
 #   tools/stock.sh --where  only prints the directory
-# Where: $TETRAPOD_CACHE, else ~/.cache/tetrapod. STOCK_BIN names a directory that has them already.
+# The directory is below $TETRAPOD_CACHE, else below ~/.cache/tetrapod. STOCK_BIN names a directory that has them already.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 version=$(sed -nE 's|^(require)?[[:space:]]*k8s\.io/kubernetes v([0-9.]+)$|\2|p' "$here/stock/go.mod")  # `go mod tidy` may move it
@@ -14,7 +14,7 @@ if [ "${1:-}" != --where ]; then
         k8s.io/kubernetes/cmd/kube-apiserver; do
         name=${package##*/}
         [ -x "$directory/$name" ] && continue
-        # Built under another name first: whoever runs this at the same time never sees half a binary.
+        # Build under another name first, so that another run at the same time sees no incomplete binary.
         (cd "$here/stock" && GOFLAGS=-mod=readonly go build -p 2 -trimpath -buildvcs=false \
             -ldflags "$("$here/version_ldflags.sh" "$version")" -o "$directory/$name.$$" "$package") >&2
         mv "$directory/$name.$$" "$directory/$name"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the unit tests with the lowest and with the highest versions that pyproject.toml permits. Wants uv (requirements-dev.txt).
+# Runs the unit tests with the lowest and with the highest versions that pyproject.toml permits. Needs uv (requirements-dev.txt).
 # PYTHON names another interpreter, for example python3.14.
 set -eu
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
-{{/* Where each part is reached. */}}
+{{/* The addresses of each part. */}}
 
-{{/* Of a service behind the aggregator; headless, so that its port is the container's. */}}
+{{/* The URL of a service behind the aggregator. Its Service is headless, so its port is the container's. */}}
 {{- define "tetrapod.url" -}}
 {{- printf "https://%s-%s:6443" (include "tetrapod.fullname" .root) .component -}}
 {{- end -}}
@@ -9,7 +9,7 @@
 {{- printf "https://%s.%s.svc:%d" (include "tetrapod.fullname" .) .Release.Namespace (int .Values.aggregator.service.port) -}}
 {{- end -}}
 
-{{/* Names of the front door, a comma between them. */}}
+{{/* The host names of the aggregator, separated by commas. */}}
 {{- define "tetrapod.frontHosts" -}}
 {{- $full := include "tetrapod.fullname" . -}}
 {{- $names := list "localhost" "127.0.0.1" $full (printf "%s.%s" $full .Release.Namespace) (printf "%s.%s.svc" $full .Release.Namespace) -}}
@@ -20,7 +20,7 @@
 {{- $names | uniq | join "," -}}
 {{- end -}}
 
-{{/* Of one service, or of `{service}`. Give (dict "root" $ "component" …). */}}
+{{/* The host names of one service, or of `{service}`, separated by commas. Argument: (dict "root" $ "component" …). */}}
 {{- define "tetrapod.serviceHosts" -}}
 {{- $name := printf "%s-%s" (include "tetrapod.fullname" .root) .component -}}
 {{- $namespace := .root.Release.Namespace -}}
@@ -36,7 +36,7 @@
 {{- printf "*.%s,*.%s.%s" $domain $domain .Values.clusterDomain -}}
 {{- end -}}
 
-{{/* Every member by its own name: a client goes on to the next one where one is away. */}}
+{{/* Every member by its own name, because a client goes on to the next one if one is unavailable. */}}
 {{- define "tetrapod.etcdServers" -}}
 {{- if .Values.etcd.enabled -}}
 {{- $servers := list -}}
@@ -66,7 +66,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* The Secret with redis' password, or nothing. */}}
+{{/* The name of the Secret with redis' password, or "". */}}
 {{- define "tetrapod.redisSecret" -}}
 {{- if .Values.redis.enabled -}}
 {{- .Values.redis.existingSecret | default (printf "%s-redis" (include "tetrapod.fullname" .)) -}}

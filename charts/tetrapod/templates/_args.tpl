@@ -1,4 +1,4 @@
-{{/* The command line of one of the four. Give (dict "root" $ "component" … "values" its values). */}}
+{{/* The command line of one of the four services. Argument: (dict "root" $ "component" … "values" its values). */}}
 {{- define "tetrapod.args" -}}
 {{- $root := .root -}}
 {{- $certs := printf "/certs/%s" .component -}}

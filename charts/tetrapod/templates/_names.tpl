@@ -1,10 +1,10 @@
-{{/* Names, labels, images: what every object of the chart has. */}}
+{{/* Names, labels and images of all objects of the chart. */}}
 
 {{- define "tetrapod.name" -}}
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* Names of pods and Secrets are made of it: short enough for those. */}}
+{{/* Names of pods and Secrets begin with it, so it is short enough for those. */}}
 {{- define "tetrapod.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
@@ -18,7 +18,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* What never changes: a Deployment's selector is immutable. Give (dict "root" $ "component" "core"). */}}
+{{/* The labels that never change, because a Deployment's selector is immutable. Argument: (dict "root" $ "component" "core"). */}}
 {{- define "tetrapod.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "tetrapod.name" .root }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}
@@ -38,7 +38,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- end }}
 {{- end -}}
 
-{{/* `annotations:` where there are any. Give (dict "root" $ "annotations" …). */}}
+{{/* `annotations:`, if there are any. Argument: (dict "root" $ "annotations" …). */}}
 {{- define "tetrapod.annotations" -}}
 {{- with merge (dict) (.annotations | default dict) .root.Values.commonAnnotations }}
 annotations:
@@ -46,7 +46,7 @@ annotations:
 {{- end }}
 {{- end -}}
 
-{{/* Give (dict "image" … "tag" DEFAULT). A digest wins over a tag. */}}
+{{/* The reference of an image. A digest takes precedence over a tag. Argument: (dict "image" … "tag" DEFAULT). */}}
 {{- define "tetrapod.image" -}}
 {{- $repository := .image.repository -}}
 {{- with .image.registry }}{{ $repository = printf "%s/%s" . $repository }}{{ end -}}
@@ -74,7 +74,7 @@ imagePullSecrets:
 {{- end -}}
 {{- end -}}
 
-{{/* The values of one of the four: `defaults` with its own block laid over. As YAML. Give (dict "root" $ "component" "core"). */}}
+{{/* The values of one of the four services as YAML: `defaults`, overridden by its own block. Argument: (dict "root" $ "component" "core"). */}}
 {{- define "tetrapod.component" -}}
 {{- $merged := deepCopy .root.Values.defaults -}}
 {{- $own := index .root.Values .component | default dict -}}
@@ -87,7 +87,7 @@ imagePullSecrets:
 {{- toYaml $merged -}}
 {{- end -}}
 
-{{/* Sets what `from` says in `into`, map by map; `false`, 0 and "" count, which mergeOverwrite passes over. */}}
+{{/* Sets the values of `from` in `into`, map by map, also `false`, 0 and "", which mergeOverwrite ignores. */}}
 {{- define "tetrapod.overlay" -}}
 {{- range $key, $value := .from -}}
 {{- if and (kindIs "map" $value) (kindIs "map" (index $.into $key)) -}}

@@ -1,6 +1,6 @@
 {{/* Parts of pod specs. */}}
 
-{{/* Where pods go. Give (dict "root" $ "component" … "values" …). */}}
+{{/* The scheduling of pods. Argument: (dict "root" $ "component" … "values" …). */}}
 {{- define "tetrapod.scheduling" -}}
 {{- with .values.nodeSelector }}
 nodeSelector:
@@ -50,7 +50,7 @@ topologySpreadConstraints:
 {{- end }}
 {{- end -}}
 
-{{/* The Secret with the certificates of one of: the four, etcd, admin, monitoring. Give (dict "root" $ "component" …). */}}
+{{/* The Secret with the certificates of a service, etcd, admin or monitoring. Argument: (dict "root" $ "component" …). */}}
 {{- define "tetrapod.certificateSecret" -}}
 {{- if eq .root.Values.certificates.mode "existing" -}}
 {{- index .root.Values.certificates.existingSecrets .component -}}
@@ -59,7 +59,7 @@ topologySpreadConstraints:
 {{- end -}}
 {{- end -}}
 
-{{/* The volume `certs`. cert-manager keeps every certificate in a Secret of its own: they are put together. */}}
+{{/* The volume `certs`. With cert-manager, it joins the Secrets, because each certificate has one of its own. */}}
 {{- define "tetrapod.certificateVolume" -}}
 {{- $root := .root -}}
 {{- $full := include "tetrapod.fullname" $root -}}
@@ -102,7 +102,7 @@ topologySpreadConstraints:
 {{- end }}
 {{- end -}}
 
-{{/* A source of a projected volume. Give (list SECRET KEY PATH KEY PATH …). */}}
+{{/* A source of a projected volume. Argument: (list SECRET KEY PATH KEY PATH …). */}}
 {{- define "tetrapod.projected" }}
 - secret:
     name: {{ first . }}

@@ -1,4 +1,4 @@
-{{/* What a schema cannot say: values that do not go together. */}}
+{{/* Rejects values that exclude each other, which a schema cannot express. */}}
 {{- define "tetrapod.validate" -}}
 {{- if and (not .Values.etcd.enabled) (not .Values.externalEtcd.endpoints) -}}
 {{- fail "etcd.enabled is false: externalEtcd.endpoints must name the etcd to use" -}}

@@ -1,4 +1,4 @@
-{{/* The pod that makes certificates; of the job and of the cron job. Give (dict "root" $ "account" NAME). */}}
+{{/* The pod that creates certificates, of the Job and of the CronJob. Argument: (dict "root" $ "account" NAME). */}}
 {{- define "tetrapod.certificateJob" -}}
 {{- $root := .root -}}
 {{- $job := $root.Values.certificates.job -}}
@@ -13,7 +13,7 @@ template:
   spec:
     restartPolicy: OnFailure
     serviceAccountName: {{ .account }}
-    # The one pod that speaks to the cluster that it runs in: it writes the Secrets.
+    # The only pod that sends requests to the cluster in which it runs: it writes the Secrets.
     automountServiceAccountToken: true
     enableServiceLinks: false
     securityContext:
@@ -59,7 +59,7 @@ template:
         emptyDir: {}
 {{- end -}}
 
-{{/* Service account, role and binding of such a pod. Give (dict "root" $ "account" NAME "annotations" …). */}}
+{{/* Service account, role and binding of such a pod. Argument: (dict "root" $ "account" NAME "annotations" …). */}}
 {{- define "tetrapod.certificateAccount" -}}
 {{- $root := .root -}}
 {{- $full := include "tetrapod.fullname" $root -}}
