@@ -188,7 +188,7 @@ def processes_that_the_console_reads(reader: Reader, command: str) -> dict[str, 
     return {process["name"]: process["error"] for process in traffic["processes"]}
 
 
-def test_four_services_by_hand_a_further_replica_and_the_console(
+def test_four_services_by_hand_a_user_a_further_replica_and_the_console(
     reader: Reader, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     console = console_command("certs/admin/kubeconfig")
@@ -201,6 +201,9 @@ def test_four_services_by_hand_a_further_replica_and_the_console(
     assert all(f"[+]service/{service} ok" in output for service in ("auth", "core", "extensions"))
     assert 'tetrapod_service_replicas{ready="true",service="core"} 2' in output
     assert processes == dict.fromkeys(("apiserver", "core", "extensions", "auth"))
+    assert re.search(r"^Username +jane$", output, re.M)
+    assert re.search(r"^Groups +\[developers system:authenticated]$", output, re.M)
+    assert re.search(r"^kube-root-ca.crt +1 ", output, re.M)
 
 
 def test_two_workers(reader: Reader, tmp_path_factory: pytest.TempPathFactory) -> None:
