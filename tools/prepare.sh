@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs the programs that the tests need, on Debian, unless they are installed. Python packages are not among them.
-#   tools/prepare.sh             kubectl, etcd, redis-server, wrk, h2load, helm, openssl, curl, Node, h2spec
+#   tools/prepare.sh             kubectl, etcd, redis-server, wrk, h2load, helm, openssl, curl, Node, strace,
+#                                h2spec
 #   tools/prepare.sh browser     the above, and Chromium, unless there is Chrome
 #   tools/prepare.sh containers  the first, and Docker with compose, running, with a base image for our own
 #   tools/prepare.sh image       what `make e2e-image` needs: Docker, running, runc, skopeo, debootstrap, helm,
@@ -53,7 +54,7 @@ if [ "${1:-}" = image ]; then
     exit 0
 fi
 
-install redis-server:redis-server wrk:wrk h2load:nghttp2-client openssl:openssl curl:curl node:nodejs
+install redis-server:redis-server wrk:wrk h2load:nghttp2-client openssl:openssl curl:curl node:nodejs strace:strace
 tool kubectl "$here/kubectl.sh"
 tool etcd "$here/etcd.sh"
 tool helm "$here/helm.sh"

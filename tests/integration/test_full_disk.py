@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from support.disks import fill, mounts_allowed, small_disk
+from support.disks import STRACE, fill, mounts_allowed, quota_exceeded, small_disk
 from support.etcd import Etcd, etcd_36
 from support.server import Server, running
 from support.waiting import until
@@ -170,6 +170,22 @@ def test_a_server_starts_on_a_full_disk_and_has_every_acknowledged_object(disk: 
         for name in created:
             assert client("DELETE", f"{MAPS}/{name}").status == 200
         until(lambda: create(client, "again").status, lambda status: status == 201)
+        assert "Traceback" not in server.log.read_text(errors="replace")
+
+
+def test_an_exceeded_disk_quota_is_a_full_disk(tmp_path: Path) -> None:
+    if STRACE is None:
+        pytest.skip("strace is not installed (tools/prepare.sh)")
+    database = tmp_path / "data" / "tetrapod.db"
+    files = (database, Path(f"{database}-wal"), Path(f"{database}.reserve"))
+    with running(database.parent, TOKENS) as server, Client(server) as client:
+        assert create(client, "before").status == 201
+        with quota_exceeded(server.process.pid, *files):
+            assert_full(create(client, "rejected"))
+            assert_full(client("DELETE", f"{MAPS}/before"))  # the reserve is freed, but that is in vain
+        until(lambda: create(client, "later").status, lambda status: status == 201)
+        assert client("DELETE", f"{MAPS}/before").status == 200
+        assert {"before", "rejected", "later"} & names(client) == {"later"}
         assert "Traceback" not in server.log.read_text(errors="replace")
 
 

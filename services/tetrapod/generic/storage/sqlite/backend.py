@@ -24,7 +24,7 @@ from tetrapod.generic.storage.sqlite import reading, snapshots
 from tetrapod.generic.storage.sqlite.housekeeping import Housekeeping
 from tetrapod.generic.storage.sqlite.lock import DatabaseLock
 from tetrapod.generic.storage.sqlite.schema import MEMORY, open_connection, prepare, tune
-from tetrapod.generic.storage.sqlite.space import Space, is_full
+from tetrapod.generic.storage.sqlite.space import Space
 from tetrapod.generic.storage.sqlite.transaction import Transaction
 from tetrapod.generic.storage.sqlite.watching import SqliteWatch, WatchHub
 from tetrapod.generic.storage.sqlite.writer import Writer
@@ -91,7 +91,7 @@ class SqliteBackend:
                 self._open_connections()
                 break
             except sqlite3.Error as error:
-                if self._space is None or not is_full(error) or not self._space.release():
+                if self._space is None or not self._space.causes(error) or not self._space.release():
                     raise
         self._for_writes, self._for_keys, self._for_ranges = (
             self._connections[0],

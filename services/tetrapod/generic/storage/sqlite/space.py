@@ -8,6 +8,7 @@ or the database itself has as much free space, which deletions and compaction le
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import shutil
@@ -25,7 +26,11 @@ _PIECE: Final = 2 << 20
 _MARGIN: Final = 4 << 20
 """Bytes that must be free beyond the reserve before it is restored, so that the next writes do not need it again."""
 _CHUNK: Final = 1 << 20
+_PROBE: Final = 64 << 10
+"""Bytes that are written to find out whether the disk is full. A failed write of SQLite has at least one page."""
 _FULL_ERRORS: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
+_WRITE_ERRORS: Final = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_FSYNC)
+_NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
 
 FULL_TEXT: Final = (
     "the store has no space left, because the disk of the server is full: only deletions are possible until space is "
@@ -35,7 +40,10 @@ FULL_TEXT: Final = (
 
 
 def is_full(error: sqlite3.Error) -> bool:
-    """Return whether an error of SQLite means that the disk is full."""
+    """Return whether an error of SQLite alone means that the disk is full.
+
+    An exceeded quota has the code of any failed write. `Space.causes` recognizes it too.
+    """
     return getattr(error, "sqlite_errorcode", None) in _FULL_ERRORS
 
 
@@ -76,6 +84,14 @@ class Space:
         page_size = connection.execute("PRAGMA page_size").fetchone()[0]
         return bool(free_pages * page_size >= RESERVE)
 
+    def causes(self, error: sqlite3.Error) -> bool:
+        """Return whether an error of SQLite means that the disk is full, or that a disk quota is exceeded.
+
+        SQLite reports ENOSPC as SQLITE_FULL, but EDQUOT as a failed write, and Python hides the error of the system.
+        So after a failed write, another one is tried. It may take as long as the disk needs.
+        """
+        return is_full(error) or (getattr(error, "sqlite_errorcode", None) in _WRITE_ERRORS and not self._has_space())
+
     def set_full(self) -> None:
         """Begin to reject writes other than deletions."""
         with self._lock:
@@ -104,9 +120,10 @@ class Space:
                 return True
             size = self._size()
             try:
+                # The disk may have more space than the quota of this user, so the margin is written too.
                 if shutil.disk_usage(self._directory).free < self._reserve - size + _MARGIN:
                     return False
-                self._extend(size)
+                self._extend(size, self._reserve + _MARGIN, self._reserve)
             except OSError:
                 return False
             self.full = False
@@ -116,23 +133,38 @@ class Space:
     def _size(self) -> int:
         return self._path.stat().st_size if self._path.exists() else 0
 
-    def _extend(self, size: int) -> None:
-        """Append to the reserve until it has its size. A failed attempt leaves the former size.
+    def _has_space(self) -> bool:
+        with self._lock:
+            size = self._size()
+            try:
+                self._extend(size, size + _PROBE, size)
+            except OSError as error:
+                return error.errno not in _NO_SPACE
+            return True
 
-        The bytes are random, because file systems store neither zeros that they compress nor unwritten ranges.
+    def _extend(self, size: int, end: int, left: int) -> None:
+        """Append to the reserve, and truncate it afterwards. A failed attempt leaves the former size.
+
+        The bytes are random, because file systems store neither zeros that they compress nor unwritten ranges. They
+        are synced, because some file systems find out about a quota only then.
+
+        Args:
+            size: the size of the reserve in bytes.
+            end: the size until which it is written.
+            left: the size that is left.
 
         Raises:
             OSError: the disk is full, or the file cannot be written.
         """
-        if size >= self._reserve:
-            return
-        chunk = os.urandom(_CHUNK)
+        chunk = os.urandom(min(_CHUNK, max(0, end - size)))
         descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
-            for offset in range(size, self._reserve, _CHUNK):
-                wanted = min(_CHUNK, self._reserve - offset)
+            for offset in range(size, end, _CHUNK):
+                wanted = min(len(chunk), end - offset)
                 if os.write(descriptor, chunk[:wanted]) < wanted:
-                    raise OSError("the disk is full")
+                    raise OSError(errno.ENOSPC, "the disk is full")
+            os.fsync(descriptor)
+            os.ftruncate(descriptor, left)
         except OSError:
             os.ftruncate(descriptor, size)
             raise

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.backend import NoSpace
-from tetrapod.generic.storage.sqlite.space import FULL_TEXT, Space, is_full
+from tetrapod.generic.storage.sqlite.space import FULL_TEXT, Space
 from tetrapod.generic.storage.sqlite.transaction import Transaction
 from tetrapod.machinery.failure import Failure
 
@@ -242,9 +242,12 @@ class Writer:
         """Roll the batch back. If the disk is full and has a reserve, run the batch again, else fail its writes."""
         with contextlib.suppress(sqlite3.Error):
             self._connection.execute("ROLLBACK")
-        if self._space is not None and self._thread is not None and is_full(error):
-            self._thread.submit(self._make_room_in_thread, asyncio.get_running_loop(), self._space, batch)
-            return
+        if self._space is not None and self._thread is not None:
+            self._thread.submit(self._make_room_in_thread, asyncio.get_running_loop(), self._space, batch, error)
+        else:
+            self._fail_with(batch, error)
+
+    def _fail_with(self, batch: _Batch, error: sqlite3.Error) -> None:
         log.error("the embedded store could not write: %s", error)
         self._fail(batch, Unavailable(f"the store could not write: {error}"))
 
@@ -254,8 +257,17 @@ class Writer:
                 write.future.set_exception(type(error)(*error.args))
         self._next()
 
-    def _make_room_in_thread(self, loop: asyncio.AbstractEventLoop, space: Space, batch: _Batch) -> None:
-        """Move the log to the database, so that the next write overwrites it; then use the reserve if necessary."""
+    def _make_room_in_thread(
+        self, loop: asyncio.AbstractEventLoop, space: Space, batch: _Batch, error: sqlite3.Error
+    ) -> None:
+        """If the disk is full, move the log to the database, so that the next write overwrites it.
+
+        If the disk is still full then, use the reserve. If `error` has another cause, fail the batch.
+        """
+        if not space.causes(error):
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._fail_with, batch, error)
+            return
         space.set_full()
         if self._checkpoint() and not self._log_moved:
             self._log_moved = more_space = True
