@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -166,9 +165,7 @@ class _Update:
         self._check_version(new, entry.revision)
         await self.allocation.begin_update(new, old)
         await without_delay(self.ctx, before_update, self.store, self.strategy, self.ctx, new, old)
-        # `same` would take too long for large objects
-        exact = self.store.definition.custom or self.ctx.large
-        _ignore_managed_fields_times(new, old, operator.eq if exact else same)
+        await self._ignore_managed_fields_times(new, old)
         if self.options.validate_update is not None:
             await self.options.validate_update(new, old)
         await offloaded(self.ctx.large, self.strategy.read_back, new)
@@ -176,6 +173,30 @@ class _Update:
             self.deletion = await unstored(self.key, new, entry.revision, large=self.ctx.large)
             raise _DeletionReady
         return Updated(new, self.strategy.ttl(new) or None, self.ctx.large)
+
+    async def _ignore_managed_fields_times(self, new: Object, old: Object) -> None:
+        """Restore the old managedFields in `new` if the objects differ in nothing but the times of managedFields.
+
+        The update then changes nothing. The time of the comparison is recorded in a metric. Large built-in objects are
+        compared in a thread: 200 ms for 1 MB. `==` of custom resources takes 14 ms.
+
+        Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/equality.go,
+        IgnoreManagedFieldsTimestampsTransformer
+        """
+        started = time.monotonic()
+        path = _FAST
+        if _differ_in_times_only(new, old):
+            custom = self.store.definition.custom
+            equal = await offloaded(
+                self.ctx.large and not custom,
+                operator.eq if custom else same,
+                _without_managed_fields(new),
+                _without_managed_fields(old),
+            )
+            path = _EQUAL if equal else _SLOW
+            if equal:
+                new["metadata"]["managedFields"] = old["metadata"]["managedFields"]
+        _COMPARISON.observe(path, time.monotonic() - started)
 
     async def _create(self) -> Updated:
         self.created = True
@@ -332,42 +353,20 @@ def _deletes(new: Object, old: Object) -> bool:
     return not old_meta.get("deletionGracePeriodSeconds")
 
 
-def _ignore_managed_fields_times(new: Object, old: Object, equal: Callable[[Object, Object], bool]) -> None:
-    """Restore the old managedFields in `new` if the objects differ in nothing but the times of managedFields.
+def _differ_in_times_only(new: Object, old: Object) -> bool:
+    """Return whether managedFields of both objects are not equal, and differ in nothing but their times.
 
-    The update then changes nothing. The time of the comparison is recorded in a metric.
-
-    Args:
-        new: the new object.
-        old: the stored object.
-        equal: compares the rest of the objects.
-
-    Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/equality.go,
-    IgnoreManagedFieldsTimestampsTransformer
+    The comparison is fast, also of large objects.
     """
-    started = time.monotonic()
-    path = _compare_managed_fields(new, old, equal)
-    _COMPARISON.observe(path, time.monotonic() - started)
-
-
-def _compare_managed_fields(new: Object, old: Object, equal: Callable[[Object, Object], bool]) -> tuple[str]:
-    """Restore the old managedFields in `new` if the two objects differ in nothing but the times of managedFields.
-
-    Returns:
-        The value of the label `code_path` of upstream's metric for the comparison, as a tuple with one element.
-    """
-    meta, old_meta = new["metadata"], old["metadata"]
-    entries, old_entries = meta.get("managedFields"), old_meta.get("managedFields")
+    entries, old_entries = new["metadata"].get("managedFields"), old["metadata"].get("managedFields")
     if not entries or not old_entries or entries == old_entries or len(entries) != len(old_entries):
-        return _FAST
-    if not all(map(_same_but_time, entries, old_entries)):
-        return _FAST
-    rest, old_rest = {**meta, "managedFields": None}, {**old_meta, "managedFields": None}
-    if equal({**new, "metadata": rest}, {**old, "metadata": old_rest}):
-        meta["managedFields"] = old_entries
-        return _EQUAL
-    return _SLOW
+        return False
+    return all(map(_same_but_time, entries, old_entries))
 
 
 def _same_but_time(entry: dict[str, Any], old_entry: dict[str, Any]) -> bool:
     return {**entry, "time": None} == {**old_entry, "time": None}
+
+
+def _without_managed_fields(obj: Object) -> Object:
+    return {**obj, "metadata": {**obj["metadata"], "managedFields": None}}
