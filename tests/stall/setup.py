@@ -65,6 +65,7 @@ GADGET: Final[dict[str, Any]] = {
                     "x-kubernetes-validations": [{"rule": "self.all(x, x >= 0)"}],
                 },
                 "pattern": {"type": "string", "pattern": "^(a+)+$"},
+                "slow": {"type": "string", "pattern": "(?i)" + "[a-zé]" * 3000},
                 "duration": {"type": "string", "format": "duration"},
                 "choice": {"type": "array", "items": {"type": "string", "enum": ["a", "b", "c"]}},
                 "any": ANYTHING,

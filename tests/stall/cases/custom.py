@@ -16,7 +16,7 @@ from support.definitions import definition, version
 _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All"
 
 
-def _gadget(name: str, spec: Callable[[int], dict[str, Any]], most: int = 10_000_000) -> Case:
+def _gadget(name: str, spec: Callable[[int], dict[str, Any]], most: int = 10_000_000, limit: int = BODY) -> Case:
     def message(n: int) -> Message:
         body = {
             "apiVersion": "stall.example.com/v1",
@@ -26,7 +26,7 @@ def _gadget(name: str, spec: Callable[[int], dict[str, Any]], most: int = 10_000
         }
         return Message("POST", f"{GADGETS}?dryRun=All", body=orjson.dumps(body))
 
-    return Case(f"custom resource: {name}", "user", message, BODY, most)
+    return Case(f"custom resource: {name}", "user", message, limit, most)
 
 
 def _widget(name: str, fields: Callable[[int], str], media_type: str = "application/json") -> Case:
@@ -70,6 +70,7 @@ CASES: Final = [
     _gadget("numbers under a rule", lambda n: {"numbers": list(range(n))}, 10_000),
     _gadget("too many numbers under a rule", lambda n: {"numbers": [1] * n}),
     _gadget("pattern", lambda n: {"pattern": "a" * n + "!"}),
+    _gadget("slow pattern, 30 kB", lambda n: {"slow": "é" * (n // 2)}, limit=30_000),
     _gadget("digits of a duration", lambda n: {"duration": "9" * n}),
     _gadget("values outside the enum", lambda n: {"choice": ["d"] * n}),
     _gadget("values of another type", lambda n: {"set": [1] * n}),
@@ -88,6 +89,13 @@ CASES: Final = [
     _widget("YAML", lambda n: "[" + ",".join([' {"a":1}'] * n) + "]", YAML),
     _definition("properties", lambda n: _properties(n, {"type": "string"})),
     _definition("properties with patterns", lambda n: _properties(n, {"type": "string", "pattern": "^(a+)+$"})),
+    _definition(
+        "properties with different patterns",
+        lambda n: {
+            "type": "object",
+            "properties": {f"p{i}": {"type": "string", "pattern": f"^[a-z]{{1,63}}{i}$"} for i in range(n)},
+        },
+    ),
     _definition("rules", _rules),
     _definition(
         "one long rule",

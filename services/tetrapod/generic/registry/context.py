@@ -9,7 +9,7 @@ from typing import Any, ParamSpec
 from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.scheduling.offload import copy_of, in_thread
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.long_work import TakesTooLong
+from tetrapod.machinery.long_work import TakesTooLong, on_event_loop
 from tetrapod.machinery.user import LOOPBACK, UserInfo
 
 
@@ -78,7 +78,8 @@ async def without_delay(ctx: Context, work: Callable[_P, None], *args: _P.args, 
     """
     if not ctx.large:
         try:
-            work(*args, **kwargs)
+            with on_event_loop():
+                work(*args, **kwargs)
             return
         except TakesTooLong:
             ctx.large = True

@@ -12,8 +12,10 @@ from typing import Any, Final
 
 from tetrapod.machinery.boundedcache import bounded
 
-_PROGRAM: Final = 32
-"""Approximate bytes of a compiled pattern for each byte of its text. RE2 limits repetitions."""
+_INSTRUCTION: Final = 40
+"""Bytes of a compiled pattern for each instruction of its program: `\\pL{400}` has 478,000, and takes 19 MB."""
+_LARGEST: Final = 24 << 20
+"""Bytes of the largest cached pattern. RE2 compiles none that is larger."""
 
 _MAX_OPTIONAL: Final = 10_000
 """The most optional parts of a pattern. RE2 takes 0.3 s to compile so many, quadratic time for more, and holds the
@@ -32,9 +34,15 @@ class BadPattern(ValueError):
     """The error for an invalid pattern. The text is Go's: ``error parsing regexp: missing closing ): `(` ``."""
 
 
-@bounded(count=1024, size=4 << 20, largest=64 << 10, weigh_entry=lambda pattern, _: _PROGRAM * len(pattern) + 2048)
+def _weight(pattern: str, compiled: Any) -> int:
+    return len(pattern) + int(compiled.programsize) * _INSTRUCTION + 2048
+
+
+@bounded(count=1024, size=64 << 20, largest=_LARGEST, weigh_entry=_weight)
 def compile_pattern(pattern: str) -> Any:
-    """Compile a pattern, or return the cached one. Its `search` method is like that of `re`, but captures no groups.
+    r"""Compile a pattern, or return the cached one. Its `search` method is like that of `re`, but captures no groups.
+
+    RE2 holds the interpreter's lock meanwhile: 0.3 s for `\pL{400}`.
 
     Raises:
         BadPattern: the pattern is invalid.
@@ -49,10 +57,12 @@ def compile_pattern(pattern: str) -> Any:
     if optional_parts(pattern) > _MAX_OPTIONAL:
         raise BadPattern(f"error parsing regexp: expression too large: `{pattern}`")
     try:
-        return re2.compile(pattern, options)
+        compiled = re2.compile(pattern, options)
     except re2.error as error:
         text = error.args[0]
         raise BadPattern(_in_go_words(text.decode() if isinstance(text, bytes) else str(text), pattern)) from None
+    re2.purge()  # its cache of 128 patterns, whatever their size
+    return compiled
 
 
 def search_seconds(compiled: Any, text: str) -> float:

@@ -10,6 +10,7 @@ from typing import Final
 from tetrapod.machinery.field import FieldError, child, forbidden, index, invalid, key, required
 from tetrapod.machinery.golang.regular_expressions import BadPattern, compile_pattern
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.long_work import check_time
 
 ROOT, ITEM, FIELD = "at the root", "for specified array items", "for specified object fields"
 _INT_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]
@@ -203,6 +204,9 @@ def _values(s: Object, path: str, *, skip_any: bool = False, skip_all: bool = Fa
         path: its field path.
         skip_any: whether anyOf is that of an int-or-string and is not checked.
         skip_all: whether the first allOf contains the anyOf of an int-or-string, which is not checked.
+
+    Raises:
+        TakesTooLong: this runs on the event loop, and its deadline is over after the pattern was compiled.
     """
     errors: list[FieldError] = []
     if not skip_any:
@@ -217,6 +221,7 @@ def _values(s: Object, path: str, *, skip_any: bool = False, skip_all: bool = Fa
     if pattern := s.get("pattern"):
         try:
             compile_pattern(pattern)
+            check_time()
         except BadPattern as error:
             errors.append(
                 invalid(child(path, "pattern"), pattern, f"must be a valid regular expression, but isn't: {error}")

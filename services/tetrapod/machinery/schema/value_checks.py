@@ -16,7 +16,8 @@ from tetrapod.machinery.error_limits import MAX_VALUE, cut
 from tetrapod.machinery.field import FieldError, format_text
 from tetrapod.machinery.golang.floats import go_float
 from tetrapod.machinery.golang.quoting import go_quote
-from tetrapod.machinery.golang.regular_expressions import BadPattern, compile_pattern
+from tetrapod.machinery.golang.regular_expressions import BadPattern, compile_pattern, search_seconds
+from tetrapod.machinery.long_work import check_time
 from tetrapod.machinery.schema.path_pairs import Path, text_of
 from tetrapod.machinery.schema_node import SchemaNode
 
@@ -55,6 +56,9 @@ def check_string(node: SchemaNode, value: str, path: Path, errors: list[FieldErr
         value: the string.
         path: the path of the value.
         errors: the list that receives the errors.
+
+    Raises:
+        TakesTooLong: this runs on the event loop, and its deadline is too near for the pattern.
     """
     rules = node.validations
     if rules:
@@ -79,7 +83,9 @@ def _string_error(rules: dict[str, Any], value: str, path: Path) -> FieldError |
         return _invalid(path, value, f"should be at least {minimum} chars long")
     if pattern:
         try:
-            if compile_pattern(pattern).search(value) is None:
+            compiled = compile_pattern(pattern)
+            check_time(search_seconds(compiled, value))
+            if compiled.search(value) is None:
                 return _invalid(path, value, f"should match '{pattern}'")
         except BadPattern as error:
             return _invalid(path, value, f"should match '{pattern}', but pattern is invalid: {error}")
