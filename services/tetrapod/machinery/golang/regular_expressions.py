@@ -61,7 +61,7 @@ def compile_pattern(pattern: str) -> Any:
     except re2.error as error:
         text = error.args[0]
         raise BadPattern(_in_go_words(text.decode() if isinstance(text, bytes) else str(text), pattern)) from None
-    re2.purge()  # its cache of 128 patterns, whatever their size
+    re2.purge()  # its own cache, of 128 patterns of any size
     return compiled
 
 
