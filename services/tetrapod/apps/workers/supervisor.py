@@ -1,13 +1,11 @@
 """The supervisor of `--workers`: it accepts the connections of the server and distributes them to worker processes.
 
 Workers are forked from it after the imports, which they share in memory. It has neither threads nor an event loop, so
-that forking is safe. It passes each accepted connection to the worker with the fewest, because the kernel distributes
-connections unevenly: with SO_REUSEPORT by a hash, with a shared socket to the process that wakes up first.
+that forking is safe. `Distributor` (distributor.py) passes the connections on.
 """
 
 from __future__ import annotations
 
-import errno
 import gc
 import logging
 import os
@@ -20,9 +18,8 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -32,26 +29,20 @@ from tetrapod.apps.process import Server, raise_file_limit, run
 from tetrapod.apps.systemd import ServiceManager
 from tetrapod.apps.workers import messages
 from tetrapod.apps.workers.child import Child, State
+from tetrapod.apps.workers.distributor import Distributor
 from tetrapod.apps.workers.link import WorkerLink
 from tetrapod.apps.workers.signals import Signals
 from tetrapod.generic.http.listening import bind
-from tetrapod.generic.http.unix_sockets import bind_unix, remove_socket
+from tetrapod.generic.http.unix_sockets import bind_unix
 
 log = logging.getLogger(__name__)
 
-_BACKLOG: Final = 2048
-_ACCEPTED_AT_ONCE: Final = 64
-"""Connections that are accepted before the supervisor does other work."""
 _STABLE_SECONDS: Final = 10.0
 """A worker that was ready for this long is replaced at once when it ends."""
 _FIRST_BACKOFF: Final = 0.5
 _LONGEST_BACKOFF: Final = 30.0
 _START_ATTEMPTS: Final = 3
 """Attempts for each worker after which the supervisor ends, if no worker is ready."""
-_EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-"""Errors of `accept` that leave the connection in the kernel's queue, so that the listener remains readable."""
-_ACCEPT_PAUSE: Final = 1.0
-"""Seconds without accepting after such an error, as in asyncio."""
 
 
 def supervise(options: Options, make: Callable[[Options], Server]) -> int:
@@ -114,15 +105,13 @@ class Supervisor:
         self, options: Options, make: Callable[[Options], Server], listeners: Sequence[socket.socket], directory: Path
     ) -> None:
         self._options, self._make = options, make
-        self._listeners, self._directory = listeners, directory
+        self._directory = directory
         self._slots = [_Slot(index) for index in range(options.tetrapod.workers)]
         self._manager = ServiceManager()
         self._selector = selectors.DefaultSelector()
         self._signals = Signals((signal.SIGTERM, signal.SIGINT), (signal.SIGCHLD,))
-        self._waiting: socket.socket | None = None  # accepted, while the queues of all workers are full
-        self._listening = self._accepting = False
+        self._connections = Distributor(listeners, options.serving.unix_socket, self._selector, lambda: self._children)
         self._announced = self._stopping = False
-        self._accept_due = 0.0
         self._failures = 0  # processes that ended before they were ready, since a worker was last ready
         self._exit_code = 0
         self._heartbeat_due = 0.0
@@ -142,8 +131,7 @@ class Supervisor:
             self._start_due()
             self._kill_unresponsive()
             self._send_heartbeat()
-            self._pass_waiting()
-            self._accept_if_possible()
+            self._connections.work()
 
     @property
     def _children(self) -> list[Child]:
@@ -156,57 +144,13 @@ class Supervisor:
         """
         now = time.monotonic()
         times = [now + messages.REPORT_INTERVAL]
-        if self._listening and not self._stopping:
+        if self._connections.listening and not self._stopping:
             times += [slot.due for slot in self._slots if slot.child is None]
         if self._manager.interval and self._announced:
             times.append(self._heartbeat_due)
-        if self._listening and not self._accepting and any(child.state >= State.LISTENING for child in self._children):
-            times.append(max(now + 0.02, self._accept_due))
+        if (due := self._connections.due(now)) is not None:
+            times.append(due)
         return max(0.0, min(times) - now)
-
-    # --- connections
-
-    def _accept_if_possible(self) -> None:
-        """Accept connections while at least one worker can get one, and stop accepting otherwise.
-
-        Connections that are not accepted wait in the kernel's queue.
-        """
-        possible = self._listening and self._waiting is None and any(child.accepts for child in self._children)
-        possible = possible and time.monotonic() >= self._accept_due
-        for listener in self._listeners:
-            if possible and not self._accepting:
-                self._selector.register(listener, selectors.EVENT_READ, partial(self._accept, listener))
-            elif self._accepting and not possible:
-                self._selector.unregister(listener)
-        self._accepting = possible
-
-    def _accept(self, listener: socket.socket) -> None:
-        # The other listener may have been ready as well.
-        if self._waiting is not None or time.monotonic() < self._accept_due:
-            return
-        for _ in range(_ACCEPTED_AT_ONCE):
-            try:
-                connection, _ = listener.accept()
-            except OSError as error:  # no connection is waiting, it was closed, or open files or memory are exhausted
-                if error.errno in _EXHAUSTED:
-                    log.error("Accept error: %s; retrying in %g s", error, _ACCEPT_PAUSE)
-                    self._accept_due = time.monotonic() + _ACCEPT_PAUSE
-                return
-            if not self._pass_on(connection):
-                self._waiting = connection
-                return
-
-    def _pass_waiting(self) -> None:
-        if self._waiting is not None and self._pass_on(self._waiting):
-            self._waiting = None
-
-    def _pass_on(self, connection: socket.socket) -> bool:
-        """Pass a connection to the most preferred worker that takes it, and return whether any did."""
-        candidates = [child for child in self._children if child.accepts]
-        if any(child.pass_on(connection) for child in sorted(candidates, key=lambda child: child.preference)):
-            connection.close()
-            return True
-        return False
 
     # --- messages of workers
 
@@ -231,17 +175,15 @@ class Supervisor:
             child.state = State.CLOSING
             child.end_connections()
             if self._stopping:
-                self._close_listener()
+                self._connections.close()
 
     def _on_listening(self) -> None:
         """Begin to listen when the first worker can serve connections. Do nothing at later calls.
 
         The main loop then starts the other workers, which need the certificates that the first one has created.
         """
-        if not self._listening and not self._stopping:
-            for listener in self._listeners:
-                listener.listen(_BACKLOG)
-            self._listening = True
+        if not self._stopping:
+            self._connections.listen()
 
     def _announce_if_ready(self, lines: str) -> None:
         children = self._children
@@ -255,7 +197,12 @@ class Supervisor:
 
     def _start_due(self) -> None:
         for slot in self._slots:
-            if slot.child is None and self._listening and not self._stopping and time.monotonic() >= slot.due:
+            if (
+                slot.child is None
+                and self._connections.listening
+                and not self._stopping
+                and time.monotonic() >= slot.due
+            ):
                 self._start(slot)
 
     def _start(self, slot: _Slot) -> None:
@@ -279,12 +226,9 @@ class Supervisor:
         """
         self._signals.restore()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        address: tuple[Any, ...] = self._listeners[0].getsockname()
-        for listener in self._listeners:
-            listener.close()
+        address = self._connections.address
+        self._connections.close_in_worker()
         self._selector.close()
-        if self._waiting is not None:
-            self._waiting.close()  # otherwise this worker would keep a connection open that another one serves
         for child in self._children:
             child.channel.close()
         try:
@@ -354,15 +298,6 @@ class Supervisor:
         self._manager.stopping()
         for child in self._children:
             child.send(messages.STOP)
-
-    def _close_listener(self) -> None:
-        if self._listening:
-            self._listening = False
-            self._accept_if_possible()
-            for listener in self._listeners:
-                listener.close()
-            if path := self._options.serving.unix_socket:
-                remove_socket(path)
 
     # --- the watchdog
 
