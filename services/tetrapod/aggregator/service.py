@@ -106,11 +106,11 @@ class AggregatorService:
         self._informer = Informer(client, APISERVICES)
         self._informer.handlers += [self._record_changed, self._availability.changed, self.registration.changed]
         self._cluster.on_change(self._availability.service_changed)
-        self._peers = self._peer_proxy(config.peers, client) if config.peers is not None else None
-        peers = self._peers.peers if self._peers is not None else None
+        self._peer_proxy = self._new_peer_proxy(config.peers, client) if config.peers is not None else None
+        peers = self._peer_proxy.peers if self._peer_proxy is not None else None
         self._discovery_handlers = DiscoveryHandlers(self.discovery, GROUP.__eq__, config.server_address, peers)
 
-    def _peer_proxy(self, config: PeerConfig, client: Client) -> PeerProxy:
+    def _new_peer_proxy(self, config: PeerConfig, client: Client) -> PeerProxy:
         """Return the proxy to peers. Custom resources and external API servers are not taken from peers."""
 
         def shared() -> Iterator[GroupVersion]:
@@ -142,9 +142,9 @@ class AggregatorService:
                 external = self.records.external.get((info.api_group, info.api_version))
                 if external is not None:
                     return await self._proxy.handle(external, request)
-                if self._peers is not None:
+                if self._peer_proxy is not None:
                     gvr = GroupVersionResource(info.api_group, info.api_version, info.resource)
-                    if (response := await self._peers.handle(request, gvr)) is not None:
+                    if (response := await self._peer_proxy.handle(request, gvr)) is not None:
                         return response
                 return await self._local(request)
             parts = path.split("/")
@@ -189,8 +189,8 @@ class AggregatorService:
         have been available.
         """
         lifecycle.paths_known.append(self._informer.synced)
-        if self._peers is not None:
-            self._peers.register(lifecycle)
+        if self._peer_proxy is not None:
+            self._peer_proxy.register(lifecycle)
         lifecycle.on_start("aggregator-reload-proxy-client-cert", self._load_certificate)
         lifecycle.on_start("start-kube-aggregator-informers", self._start_informers(lifecycle))
         lifecycle.on_start(
