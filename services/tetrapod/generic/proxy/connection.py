@@ -19,6 +19,7 @@ from tetrapod.generic.proxy.malformed_responses import (
     malformed_status,
     unsupported_encoding,
 )
+from tetrapod.generic.proxy.tls_errors import lost_text
 
 
 class BackendConnection(Exchange, asyncio.BufferedProtocol):
@@ -189,7 +190,7 @@ class BackendConnection(Exchange, asyncio.BufferedProtocol):
         if self._active and self._until_close and exc is None:
             self.on_message_complete()
         elif self._active:
-            text = f"connection lost: {exc}" if exc else "unexpected EOF" if self.status else "EOF"
+            text = lost_text(exc) if exc else "unexpected EOF" if self.status else "EOF"
             self._fail(BackendError(text, no_response=not self._response_begun))
 
     def _fail(self, error: Exception) -> None:

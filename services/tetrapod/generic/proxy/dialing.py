@@ -25,12 +25,10 @@ from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.exchange import BackendError
 from tetrapod.generic.proxy.h2.connection import Http2Connection
 from tetrapod.generic.proxy.tls import ClientTLS, client_context
+from tetrapod.generic.proxy.tls_errors import openssl_text, tls_text
 from tetrapod.machinery.golang.ip_addresses import join_host_port
 
 _FETCH_TIMEOUT: Final = 5.0
-_NOT_TLS: Final = frozenset(
-    {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNSUPPORTED_PROTOCOL", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"}
-)
 _UNKNOWN_AUTHORITY: Final = "x509: certificate signed by unknown authority"
 
 _NO_PROTOCOL: Final = "alert no application protocol"
@@ -113,7 +111,7 @@ async def dial(
     except DialError as error:
         raise BackendError(str(error), no_response=True) from error
     except (OSError, ValueError) as error:
-        refused = isinstance(error, ssl.SSLError) and _NO_PROTOCOL in _openssl_text(error)
+        refused = isinstance(error, ssl.SSLError) and _NO_PROTOCOL in openssl_text(error)
         failure = NoCommonVersion if refused else BackendError
         raise failure(await dial_error_text(endpoint, error, dialer), no_response=True) from error
 
@@ -138,7 +136,7 @@ async def dial_error_text(endpoint: Endpoint, error: Exception, dialer: Dialer |
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"tls: failed to verify certificate: {await _certificate_text(endpoint, error, dialer)}"
     if isinstance(error, ssl.SSLError):
-        return _tls_text(error)
+        return tls_text(error)
     return await _dial_text(endpoint, error)
 
 
@@ -168,25 +166,6 @@ async def _dial_unix(
 def server_name(endpoint: Endpoint) -> str | None:
     """Return the name for SNI and verification; None without TLS."""
     return (endpoint.tls.server_name or endpoint.host) if endpoint.tls is not None else None
-
-
-def _tls_text(error: ssl.SSLError) -> str:
-    reason = error.reason or ""
-    if reason in _NOT_TLS:
-        return "tls: first record does not look like a TLS handshake"
-    if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
-        return "EOF"
-    text = _openssl_text(error)
-    if "alert" in text:
-        return f"remote error: tls: {text.partition('alert ')[2] or 'alert'}"
-    return f"tls: {text}"
-
-
-def _openssl_text(error: ssl.SSLError) -> str:
-    """Return OpenSSL's reason in words. Python has no `reason` for some, such as that of alert 120."""
-    if error.reason:
-        return error.reason.lower().replace("_", " ")
-    return str(error.args[-1]).removeprefix("[SSL] ").rpartition(" (_ssl")[0] or str(error)
 
 
 async def _dial_text(endpoint: Endpoint, error: Exception) -> str:

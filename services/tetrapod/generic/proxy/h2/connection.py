@@ -16,6 +16,7 @@ from tetrapod.generic.http2.header_decoding import TABLE_SIZE, HeaderDecoder, Ov
 from tetrapod.generic.http2.keepalive import Keepalive
 from tetrapod.generic.proxy.exchange import MAX_HEAD, BackendError
 from tetrapod.generic.proxy.h2.exchange import STREAM_WINDOW, Http2Exchange, code_name
+from tetrapod.generic.proxy.tls_errors import lost_text
 
 READ_IDLE: Final = 30.0
 """Seconds without received data after which a PING is sent."""
@@ -136,7 +137,7 @@ class Http2Connection(ClientConnection[Http2Exchange]):
     def connection_lost(self, exc: Exception | None) -> None:
         self._keepalive.end()
         self.transport = None  # it refers back to this object
-        self._fail_all(f"connection lost: {exc}" if exc else self._goaway or "unexpected EOF")
+        self._fail_all(lost_text(exc) if exc else self._goaway or "unexpected EOF")
         self._on_lost(self)
 
     def on_settings(self) -> None:
