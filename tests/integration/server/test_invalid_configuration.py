@@ -141,6 +141,11 @@ def test_invalid_configurations_of_etcd_are_rejected(files: Path, given: dict[st
             "--service-account-issuer=a --service-account-issuer=b --service-account-issuer=a",
             'service-account-issuer "a" is already specified',
         ),
+        (
+            "--service-account-issuer=:x",
+            'service-account-issuer ":x" contained a \':\' but was not a valid URL: parse ":x": missing protocol '
+            "scheme",
+        ),
     ],
 )
 def test_it_is_reported_in_one_line_and_nothing_is_begun(tmp_path: Path, files: Path, flags: str, text: str) -> None:

@@ -151,3 +151,8 @@ def test_fields_that_are_unknown_are_ignored_and_long_lines_are_not(tmp_path: Pa
         read_policies(str(file))
     with pytest.raises(ValueError, match=r"^open /nope: no such file or directory$"):
         read_policies("/nope")
+
+
+def test_a_policy_file_without_a_name_does_not_exist() -> None:
+    with pytest.raises(ValueError, match="open : no such file or directory"):
+        read_policies("")

@@ -33,6 +33,8 @@ async def test_static_tokens_are_for_the_server_only() -> None:
         read_token_file("a,b\n")
     with pytest.raises(ValueError, match="line 2: field larger than field limit"):
         read_token_file(f"a,alice,u-1\nb,{'x' * 200_000},u-2\n")
+    with pytest.raises(ValueError, match="unexpected end of data"):
+        read_token_file('a,alice,u-1,"g1\nb,bob,u-2\n')
 
 
 class Secrets:

@@ -25,6 +25,7 @@ from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.egress.selector import NO_EGRESS, EgressSelector
 from tetrapod.machinery.golang.durations import format_duration
 from tetrapod.machinery.golang.quoting import go_quote
+from tetrapod.machinery.golang.urls import BadUrl, parse
 from tetrapod.machinery.user import UserInfo
 
 log = logging.getLogger(__name__)
@@ -94,11 +95,17 @@ def _issuers(values: tuple[str, ...]) -> tuple[str, ...]:
     Upstream: BuiltInAuthenticationOptions.Validate
 
     Raises:
-        click.ClickException: the flag is missing, or one value is given twice.
+        click.ClickException: the flag is missing, a value is given twice, or a value with a colon is not a URL.
     """
     if not values:
         raise click.ClickException("service-account-issuer should not be an empty string")
     for number, issuer in enumerate(values):
+        if ":" in issuer:
+            try:
+                parse(issuer)
+            except BadUrl as error:
+                text = f"contained a ':' but was not a valid URL: parse {go_quote(issuer)}: {error}"
+                raise click.ClickException(f"service-account-issuer {go_quote(issuer)} {text}") from None
         if issuer in values[:number]:
             raise click.ClickException(f"service-account-issuer {go_quote(issuer)} is already specified")
     return values

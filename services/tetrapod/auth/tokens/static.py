@@ -24,7 +24,7 @@ def read_token_file(text: str) -> dict[str, UserInfo]:
         text: the content of the file.
 
     Raises:
-        ValueError: a line has fewer than three columns, or a column is too long.
+        ValueError: a line has fewer than three columns, a column is too long, or a quote is not closed.
     """
     users: dict[str, UserInfo] = {}
     for number, row in enumerate(_rows(text), 1):
@@ -48,7 +48,7 @@ def read_token_file(text: str) -> dict[str, UserInfo]:
 
 
 def _rows(text: str) -> Iterator[list[str]]:
-    lines = csv.reader(text.splitlines())
+    lines = csv.reader(text.splitlines(), strict=True)
     try:
         yield from lines
     except csv.Error as error:

@@ -6,11 +6,13 @@ from pathlib import Path
 
 
 def read(path: str) -> bytes:
-    """Return the contents of a file.
+    """Return the contents of a file. As in Go, a file without a name does not exist.
 
     Raises:
         ValueError: the file cannot be read. The text is Go's, such as `open /x: no such file or directory`.
     """
+    if not path:
+        raise ValueError("open : no such file or directory")
     try:
         return Path(path).read_bytes()
     except OSError as error:
