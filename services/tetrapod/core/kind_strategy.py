@@ -58,6 +58,7 @@ class KindStrategy(Strategy):
     return_deleted_object: bool = False
     metadata_rules: MetadataRules = "kube"
     revalidates_generate_name: bool = False
+    generate_name_first: bool = False
     gated_fields: FieldGates = NO_GATES
     hand_written: HandWritten = NO_HAND_WRITTEN
 

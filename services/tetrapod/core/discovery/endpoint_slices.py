@@ -106,6 +106,7 @@ def definition() -> ResourceDefinition:
         validator=validate,
         whole_update_validator=validate,
         revalidates_generate_name=True,
+        generate_name_first=True,
         warnings=warnings,
         generation=("addressType", "endpoints", "ports"),
     )

@@ -58,6 +58,7 @@ def definition() -> ResourceDefinition:
         has_status=True,
         generation=("spec",),
         revalidates_generate_name=True,
+        generate_name_first=True,
     )
     status = StatusStrategy(strategy, keep_metadata=WHOLE_METADATA, validate=flow_schemas.validate_status)
     return builtin(

@@ -18,7 +18,8 @@ from tetrapod.machinery import field
 from tetrapod.machinery.domain_paths import domain_prefixed_path
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.names import validate_namespace_name
+from tetrapod.machinery.metadata import validate_generate_name
+from tetrapod.machinery.names import name_is_dns_subdomain, validate_namespace_name
 from tetrapod.machinery.table import Column, TableConvertor
 
 _LONGEST_CONTROLLER: Final = 250
@@ -43,7 +44,6 @@ def definition() -> ResourceDefinition:
         defaults=set_defaults,
         validator=validate,
         whole_update_validator=validate_update,
-        revalidates_generate_name=True,
         generation=("spec",),
     )
     return builtin("networking.k8s.io", "ingressclasses", strategy, table=TABLE)
@@ -88,9 +88,13 @@ def _scope(parameters: Object, path: str) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated IngressClass by the rules for a new one (`validate`); its controller is immutable."""
+    """Validate an updated IngressClass by the rules for a new one (`validate`); its controller is immutable.
+
+    The errors of generateName follow those of immutable fields, as upstream.
+    """
     controller, old_controller = ((obj.get("spec") or {}).get("controller") or "" for obj in (new, old))
-    return differences.immutable(controller, old_controller, "spec.controller") + validate(new)
+    errors = differences.immutable(controller, old_controller, "spec.controller")
+    return errors + validate_generate_name(new["metadata"], name_is_dns_subdomain) + validate(new)
 
 
 def _row(obj: Object) -> list[Any]:

@@ -44,6 +44,7 @@ def definition() -> ResourceDefinition:
         update_validator=validate_update,
         name_validator=validate_name,
         revalidates_generate_name=True,
+        generate_name_first=True,
     )
     return builtin("networking.k8s.io", "ipaddresses", strategy, versions=("v1", "v1beta1"), table=TABLE)
 

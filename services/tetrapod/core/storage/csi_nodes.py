@@ -41,6 +41,7 @@ def definition() -> ResourceDefinition:
         validator=validate,
         whole_update_validator=validate_update,
         revalidates_generate_name=True,
+        generate_name_first=True,
         has_status=True,
         allow_unconditional_update=False,
         return_deleted_object=True,

@@ -51,6 +51,7 @@ def definition() -> ResourceDefinition:
         validator=validate,
         update_validator=validate_update,
         revalidates_generate_name=True,
+        generate_name_first=True,
         warnings=warnings,
         return_deleted_object=True,
     )

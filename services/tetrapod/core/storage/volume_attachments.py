@@ -53,6 +53,7 @@ def definition() -> ResourceDefinition:
         validator=validate,
         whole_update_validator=validate_update,
         revalidates_generate_name=True,
+        generate_name_first=True,
         has_status=True,
         initial_status={"attached": False},
         allow_unconditional_update=False,

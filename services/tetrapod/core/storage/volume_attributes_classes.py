@@ -15,6 +15,8 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.metadata import validate_generate_name
+from tetrapod.machinery.names import name_is_dns_subdomain
 from tetrapod.machinery.table import Column, TableConvertor
 
 TABLE: Final = TableConvertor(
@@ -29,7 +31,6 @@ def definition() -> ResourceDefinition:
         validator=validate,
         whole_update_validator=validate_update,
         return_deleted_object=True,
-        revalidates_generate_name=True,
     )
     return builtin("storage.k8s.io", "volumeattributesclasses", strategy, versions=("v1", "v1beta1"), table=TABLE)
 
@@ -41,6 +42,10 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated VolumeAttributesClass as a new one; driverName and parameters are immutable."""
+    """Validate an updated VolumeAttributesClass as a new one; driverName and parameters are immutable.
+
+    The errors of generateName follow those of immutable fields, as upstream.
+    """
     changed = [key for key in ("driverName", "parameters") if (new.get(key) or None) != (old.get(key) or None)]
-    return [field.forbidden(key, f"updates to {key} are forbidden.") for key in changed] + validate(new)
+    errors = [field.forbidden(key, f"updates to {key} are forbidden.") for key in changed]
+    return errors + validate_generate_name(new["metadata"], name_is_dns_subdomain) + validate(new)

@@ -32,6 +32,7 @@ def definition() -> ResourceDefinition:
         has_status=True,
         allow_unconditional_update=False,
         revalidates_generate_name=True,
+        generate_name_first=True,
     )
     return builtin(
         "storagemigration.k8s.io",

@@ -17,7 +17,8 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.names import is_config_map_key
+from tetrapod.machinery.metadata import validate_generate_name
+from tetrapod.machinery.names import is_config_map_key, name_is_dns_subdomain
 from tetrapod.machinery.sorting import sort_large
 from tetrapod.machinery.table import Column, TableConvertor
 
@@ -29,7 +30,7 @@ TABLE: Final = TableConvertor(
 
 def definition() -> ResourceDefinition:
     """Return the resource definition of configmaps: versions, strategy, subresources and columns."""
-    strategy = KindStrategy(validator=validate, whole_update_validator=validate_update, revalidates_generate_name=True)
+    strategy = KindStrategy(validator=validate, whole_update_validator=validate_update)
     return builtin("", "configmaps", strategy, table=TABLE)
 
 
@@ -57,6 +58,8 @@ def validate(obj: Object) -> list[FieldError]:
 def validate_update(new: Object, old: Object) -> list[FieldError]:
     """Validate an updated ConfigMap as a new one.
 
-    If the stored version has `immutable: true`, this and the data are immutable.
+    If the stored version has `immutable: true`, this and the data are immutable. The errors of generateName follow
+    those of immutable fields, as upstream.
     """
-    return frozen(new, old, "data", "binaryData") + validate(new)
+    errors = frozen(new, old, "data", "binaryData")
+    return errors + validate_generate_name(new["metadata"], name_is_dns_subdomain) + validate(new)

@@ -29,7 +29,11 @@ _MAX_MILLI: Final = (1 << 63) // 1000
 def definition() -> ResourceDefinition:
     """Return the resource definition of limitranges: versions, strategy, subresources and columns."""
     strategy = LimitRangeStrategy(
-        defaults=set_defaults, allow_create_on_update=True, validator=validate, revalidates_generate_name=True
+        defaults=set_defaults,
+        allow_create_on_update=True,
+        validator=validate,
+        revalidates_generate_name=True,
+        generate_name_first=True,
     )
     return builtin("", "limitranges", strategy)
 

@@ -62,6 +62,7 @@ class NamespaceStrategy(Strategy):
     field_labels = ("status.phase",)
     unsafe_deletion = False
     revalidates_generate_name = True
+    generate_name_first = True
 
     def default(self, obj: Object, version: str) -> None:
         set_defaults(obj)

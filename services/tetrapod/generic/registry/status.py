@@ -78,6 +78,7 @@ class StatusStrategy(Strategy):
         self.qualified_finalizers, self.repeats_errors = main.qualified_finalizers, main.repeats_errors
         self.hand_written = main.hand_written
         self.revalidates_generate_name = revalidates_generate_name
+        self.generate_name_first = main.generate_name_first
         self._keep_metadata = keep_metadata
         self._validate = validate
         self.gated_fields = gated

@@ -59,6 +59,8 @@ class Strategy:
             objects that violate the kind's rules.
         revalidates_generate_name: whether updates validate generateName with the kind's rule too, for kinds whose
             ValidateUpdate upstream repeats the whole validation.
+        generate_name_first: whether its errors precede those of finalizers, for kinds that upstream validates as a new
+            object before it compares the metadata.
         repeats_errors: whether errors of an update are repeated as often as they occur (custom resources) instead of
             being reported once.
         gated_fields: the fields that belong to feature gates. They are dropped after `prepare_for_create` and
@@ -83,6 +85,7 @@ class Strategy:
     qualified_finalizers: bool = True
     metadata_rules: MetadataRules = "kube"
     revalidates_generate_name: bool = False
+    generate_name_first: bool = False
     repeats_errors: bool = False
     gated_fields: FieldGates = NO_GATES
     hand_written: HandWritten = NO_HAND_WRITTEN

@@ -85,6 +85,6 @@ def _step(path: str, schema: Object | None, name: str) -> tuple[str, Object | No
             raise PathError("does not refer to a valid field")
         return field.child(path, name), properties[name]
     additional = schema.get("additionalProperties")
-    if not additional:
+    if additional is None or additional is False:
         raise PathError("does not refer to a valid field")
     return field.key(path, name), additional if isinstance(additional, dict) else None

@@ -34,6 +34,7 @@ def definition(access: ClaimAccess) -> ResourceDefinition:
         validator=claims.validate,
         whole_update_validator=claims.validate_update,
         revalidates_generate_name=True,
+        generate_name_first=True,
         has_status=True,
         return_deleted_object=True,
         hand_written=hand_written.CLAIM,
@@ -111,13 +112,13 @@ def _default_tolerations(request: Object) -> None:
 
 
 def _claim_state(obj: Object) -> str:
-    states = []
-    if obj["metadata"].get("deletionTimestamp"):
-        states.append("deleted")
+    deleted = bool(obj["metadata"].get("deletionTimestamp"))
     status = status_of(obj)
-    states.append("allocated" if status.get("allocation") else "pending")
-    if status.get("reservedFor"):
-        states.append("reserved")
+    states = ["deleted"] if deleted else []
+    if status.get("allocation"):
+        states += ["allocated", "reserved"] if status.get("reservedFor") else ["allocated"]
+    elif not deleted:
+        states.append("pending")
     return ",".join(states)
 
 

@@ -37,6 +37,7 @@ def definition() -> ResourceDefinition:
         whole_update_validator=validation.validate_update,
         warnings=warnings,
         revalidates_generate_name=True,
+        generate_name_first=True,
         gated_fields=_FIELDS,
     )
     return builtin(

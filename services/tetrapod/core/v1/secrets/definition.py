@@ -30,7 +30,6 @@ def definition() -> ResourceDefinition:
         validator=validation.validate,
         whole_update_validator=validation.validate_update,
         warnings=warnings,
-        revalidates_generate_name=True,
     )
     return builtin("", "secrets", strategy, table=TABLE)
 

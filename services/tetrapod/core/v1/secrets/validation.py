@@ -15,7 +15,8 @@ from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.json_syntax import explain
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.names import is_config_map_key
+from tetrapod.machinery.metadata import validate_generate_name
+from tetrapod.machinery.names import is_config_map_key, name_is_dns_subdomain
 from tetrapod.machinery.sorting import sort_large
 
 _ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
@@ -85,10 +86,8 @@ def _go_kind(value: object) -> str:
 def validate_update(new: Object, old: Object) -> list[FieldError]:
     """Validate an updated Secret as a new one; its type is immutable.
 
-    If the stored version has `immutable: true`, this and the data are immutable too.
+    If the stored version has `immutable: true`, this and the data are immutable too. The errors of generateName follow
+    those of immutable fields, as upstream.
     """
-    return (
-        immutable(new.get("type", ""), old.get("type", ""), "type", typed=True)
-        + frozen(new, old, "data")
-        + validate(new)
-    )
+    errors = immutable(new.get("type", ""), old.get("type", ""), "type", typed=True) + frozen(new, old, "data")
+    return errors + validate_generate_name(new["metadata"], name_is_dns_subdomain) + validate(new)
