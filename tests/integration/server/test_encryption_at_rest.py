@@ -7,6 +7,7 @@ an invalid configuration prevents the start.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from base64 import b64encode
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from support.definitions import definition, version
 from support.failing_starts import failed_start
 from support.kms import KmsPlugin
 from support.server import Server, running
+from support.waiting import until
 from support.wire import Client
 
 SECRET = b64encode(bytes([9]) * 32).decode()
@@ -131,3 +133,30 @@ def test_a_server_does_not_start_with_a_configuration_that_cannot_be_used(
     failed = failed_start(tmp_path, *flags)
     assert failed.code == 1
     assert failed.stderr.startswith("Error: ") and text in failed.stderr
+
+
+def test_requests_are_answered_while_a_changed_file_cannot_be_read(tmp_path: Path) -> None:
+    """A FIFO takes the place of a file on a network file system that does not answer."""
+    config, tokens, fifo = tmp_path / "encryption.yaml", tmp_path / "tokens.csv", tmp_path / "fifo"
+    config.write_text(f"{HEAD}- resources: [secrets]\n  providers: [{{aescbc: {KEYS}}}]\n")
+    content = config.read_bytes()
+    tokens.write_text('admin-token,admin,u-admin,"system:masters"\n')
+    flags = ("--encryption-provider-config-automatic-reload=true", f"--token-auth-file={tokens}")
+
+    def writer() -> int | None:
+        try:
+            return os.open(config, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # it has no reader yet
+            return None
+
+    with running(tmp_path / "data", f"--encryption-provider-config={config}", *flags) as server:
+        os.mkfifo(fifo)
+        fifo.replace(config)
+        descriptor = until(writer, lambda descriptor: descriptor is not None)
+        assert descriptor is not None
+        try:
+            with Client(server) as client:
+                assert client("GET", "/api/v1/namespaces/default/secrets").status == 200
+        finally:
+            os.write(descriptor, content)
+            os.close(descriptor)

@@ -136,7 +136,8 @@ class AuthorizerChain:
             return
         self._data = data
         try:
-            config = checked(data.encode(), {kind for kind in self._types if kind != "Webhook"})
+            required = {kind for kind in self._types if kind != "Webhook"}
+            config = await asyncio.to_thread(checked, data.encode(), required)
             if config == self._config:
                 return
             self._use(config)

@@ -131,7 +131,7 @@ class JwtAuthenticators:
         if data == self._data:
             return
         try:
-            made = self._made_of(data)
+            made = self._make(await asyncio.to_thread(self._checked, data))
         except ValueError as error:
             log.error("failed to validate authentication config: %s", error)
             RELOADS.failed()
@@ -154,14 +154,19 @@ class JwtAuthenticators:
         log.info("reloaded authentication config")
         RELOADS.succeeded(data)
 
-    def _made_of(self, data: str) -> list[JwtAuthenticator]:
+    def _checked(self, data: str) -> Object:
+        """Return the configuration in a changed file.
+
+        Raises:
+            ValueError: it is malformed or invalid.
+        """
         config = load_configuration(data.encode())
         errors = validate(config, self._options.disallowed)
         if config.get("anonymous") != self._options.config.get("anonymous"):
             errors.append(field.forbidden("anonymous", "changed from initial configuration file"))
         if errors:
             raise ValueError(aggregate(errors))
-        return self._make(config)
+        return config
 
     async def close(self) -> None:
         await _cancel(self._tasks)

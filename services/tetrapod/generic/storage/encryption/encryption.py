@@ -110,9 +110,10 @@ class Encryption:
         plugins have been closed.
         """
         try:
-            if content(self._path)[1] == self._hash:
+            _, current = await asyncio.to_thread(content, self._path)
+            if current == self._hash:
                 return
-            config, digest = read_configuration(self._path, reload=True)
+            config, digest = await asyncio.to_thread(read_configuration, self._path, reload=True)
             fresh = Providers(config)
             try:
                 await _until_healthy(fresh)
