@@ -114,6 +114,9 @@ REFUSED = {
         ("[secrets]", "[{kms: {apiVersion: v2, name: a, endpoint: 'unix:///x', timeout: -1s}}]")
     ): 'resources[0].providers[0].kms.timeout: Invalid value: "-1s": timeout should be a positive value',
     configuration(
+        ("[secrets]", "[{kms: {apiVersion: v2, name: a, endpoint: 'unix:///x', timeout: 0s}}]")
+    ): 'resources[0].providers[0].kms.timeout: Invalid value: "0s": timeout should be a positive value',
+    configuration(
         ("[secrets]", "[{kms: {apiVersion: v3, name: a, endpoint: 'unix:///x'}}]")
     ): "unsupported apiVersion apiVersion for KMS provider, only v1 and v2 are supported",
     configuration(

@@ -87,7 +87,7 @@ def _shape() -> SchemaNode:
         name=string(),
         cachesize=cache_size,
         endpoint=string(),
-        timeout=duration(),
+        timeout=pointer(duration()),
     )
     provider = struct(
         "v1.ProviderConfiguration",
