@@ -181,3 +181,16 @@ async def test_a_lister_sees_what_another_resource_stores(
     assert [obj["metadata"]["name"] for obj in await lister.list()] == ["a", "b"]
     assert [obj["metadata"]["name"] for obj in await lister.list("other")] == ["b"]
     assert [obj["metadata"]["name"] for obj in await lister.list(selector=labels.parse("x=y"))] == ["a"]
+    assert lister.storage.cached() is not None
+    assert [entry.key for entry in await lister.entries()] == ["ns/a", "other/b"]
+    assert [entry.key for entry in await lister.entries("other")] == ["other/b"]
+
+
+async def test_a_lister_reads_the_store_until_the_cache_is_filled(storages: StorageFactory) -> None:
+    lister = Lister(storages, StorageConfig("secrets", "v1", "Secret"))
+    await lister.storage.create("ns/a", new("Secret", "a"))
+    assert lister.storage.cached() is None
+    found = await lister.get("ns", "a")
+    assert found is not None
+    assert found["metadata"]["name"] == "a"
+    assert [obj["metadata"]["name"] for obj in await lister.list("ns")] == ["a"]

@@ -7,6 +7,8 @@ Upstream: client-go listers
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tetrapod.generic.storage.config import StorageConfig
 from tetrapod.generic.storage.entry import Entry, Predicate
 from tetrapod.generic.storage.interface import ResourceStorage, StorageFactory
@@ -36,7 +38,8 @@ class Lister:
 
         `namespace` is "" for cluster-scoped kinds.
         """
-        return _peek(await self.storage.get(self._key(namespace, name), _CACHED))
+        key, cached = self._key(namespace, name), self.storage.cached()
+        return _peek(cached.get(key) if cached is not None else await self.storage.get(key, _CACHED))
 
     async def get_live(self, namespace: str, name: str) -> Object | None:
         """Return an object by a consistent read, or None if it does not exist."""
@@ -51,10 +54,20 @@ class Lister:
 
     async def list(self, namespace: str = "", selector: Selector | None = None) -> list[Object]:
         """Return the cached objects of a namespace ("": all) that match the selector (None: all), in key order."""
-        predicate = Predicate(labels=selector.matcher if selector is not None and not selector.empty else None)
-        prefix = f"{namespace}/" if namespace and self._namespaced else ""
-        page = await self.storage.list(ListQuery(prefix, predicate, resource_version=_CACHED))
-        return [entry.peek() for entry in page.entries]
+        if selector is None or selector.empty:
+            return [entry.peek() for entry in await self.entries(namespace)]
+        query = ListQuery(self._prefix(namespace), Predicate(labels=selector.matcher), resource_version=_CACHED)
+        return [entry.peek() for entry in (await self.storage.list(query)).entries]
+
+    async def entries(self, namespace: str = "") -> Sequence[Entry]:
+        """Return the cached entries of a namespace ("": all), in key order. The sequence must not be modified."""
+        prefix, cached = self._prefix(namespace), self.storage.cached()
+        if cached is not None:
+            return cached.within(prefix)
+        return (await self.storage.list(ListQuery(prefix, resource_version=_CACHED))).entries
+
+    def _prefix(self, namespace: str) -> str:
+        return f"{namespace}/" if namespace and self._namespaced else ""
 
     def _key(self, namespace: str, name: str) -> str:
         return f"{namespace}/{name}" if self._namespaced else name

@@ -7,7 +7,7 @@ Upstream: staging/src/k8s.io/apiserver/pkg/storage/interfaces.go
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from tetrapod.generic.storage.config import StorageConfig
@@ -17,6 +17,18 @@ from tetrapod.generic.storage.queries import ListPage, ListQuery, WatchQuery
 from tetrapod.generic.storage.watch import Watch
 from tetrapod.generic.storage.writes import NO_PRECONDITIONS, Preconditions, TryUpdate
 from tetrapod.machinery.gvk import Object
+
+
+class CachedEntries(Protocol):
+    """The current entries of a watch cache, by key and in key order."""
+
+    def get(self, key: str) -> Entry | None:
+        """Return the entry of a key, or None if it does not exist."""
+        ...
+
+    def within(self, prefix: str) -> Sequence[Entry]:
+        """Return the entries whose keys begin with `prefix`, in key order. The sequence must not be modified."""
+        ...
 
 
 class ResourceStorage(Protocol):
@@ -47,6 +59,16 @@ class ResourceStorage(Protocol):
             TooLargeResourceVersion: the version was not reached in time.
             ValueError: the version or token is malformed.
             Unreadable: the store answers the list, and objects in it cannot be decrypted or decoded.
+        """
+        ...
+
+    def cached(self) -> CachedEntries | None:
+        """Return the entries of the watch cache, which a caller may read until it awaits something.
+
+        Such reads are those of a client-go lister: they are neither counted in the metrics nor traced.
+
+        Returns:
+            None if the cache has not been filled, or does not hold the objects as `get` returns them.
         """
         ...
 

@@ -47,6 +47,10 @@ class ForwardingStorage:
     ) -> None:
         await self._inner.delete_unreadable(key, dry_run=dry_run, readable=readable)
 
+    def cached(self) -> None:
+        """Return None: the wrapper may change the entries of the cache."""
+        return
+
     async def count(self) -> int:
         return await self._inner.count()
 

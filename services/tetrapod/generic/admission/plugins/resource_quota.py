@@ -14,12 +14,12 @@ from typing import Final, Protocol
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.admission.plugins.quota_evaluator import Change, Evaluator, ObjectCounts
 from tetrapod.generic.admission.quota import UNCOUNTED, Usage, add_usage, limit_error, missing_usage_error
+from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.generic.storage.config import StorageConfig
 from tetrapod.generic.storage.entry import Entry
 from tetrapod.generic.storage.errors import KeyNotFound
 from tetrapod.generic.storage.interface import StorageFactory
-from tetrapod.generic.storage.queries import ListQuery
 from tetrapod.generic.storage.writes import Updated
 from tetrapod.machinery.fieldmanager.manager import FieldManager
 from tetrapod.machinery.gvk import GroupResource, GroupVersionKind, Object
@@ -79,7 +79,7 @@ class ResourceQuota(Plugin):
         """
         self._limited = limited
         self._evaluator = evaluator or ObjectCounts()
-        self._quotas = storages.resource(QUOTAS)
+        self._quotas = Lister(storages, QUOTAS)
 
     @cached_property
     def _fields(self) -> FieldManager:
@@ -93,13 +93,13 @@ class ResourceQuota(Plugin):
         return self._evaluator.updates(attributes)
 
     async def validate(self, attributes: Attributes) -> None:
-        page = await self._quotas.list(ListQuery(f"{attributes.namespace}/", resource_version="0"))
-        if not page.entries and self._limited is None:
+        entries = await self._quotas.entries(attributes.namespace)
+        if not entries and self._limited is None:
             return
         change = await self._evaluator.change(attributes)
         if change is None:
             return
-        deltas = await offloaded(attributes.large, self._deltas, attributes, change, page.entries)
+        deltas = await offloaded(attributes.large, self._deltas, attributes, change, entries)
         if attributes.dry_run:
             return
         for key, delta in deltas.items():
@@ -162,6 +162,6 @@ class ResourceQuota(Plugin):
             return Updated(self._fields.update(current, charge, _MANAGER))
 
         try:
-            await self._quotas.guaranteed_update(key, attempt)
+            await self._quotas.storage.guaranteed_update(key, attempt)
         except KeyNotFound:
             return  # the quota was deleted and limits nothing

@@ -20,6 +20,7 @@ from tetrapod.generic.storage.backend import Backend, is_key, prefix_end
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.consistency import ConsistencyChecker
 from tetrapod.generic.storage.cacher.counters import counters_of
+from tetrapod.generic.storage.cacher.entries import Entries
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.cacher.entry_reader import EntryReader
 from tetrapod.generic.storage.cacher.freshness import Freshness
@@ -197,6 +198,9 @@ class Cacher:
     @traced("cacher.GetList", _type_attribute)
     async def list(self, query: ListQuery) -> ListPage:
         return await self._lister.list(query)
+
+    def cached(self) -> Entries | None:
+        return self._cache.entries if self._cached_reads and self._cache.filled else None
 
     async def count(self) -> int:
         if self._cache.filled:
