@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import re
+import time
 from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
 from typing import Final
 
 from tetrapod.machinery.golang.quoting import go_quote
@@ -35,7 +37,13 @@ def now() -> datetime:
 
 def now_rfc3339() -> str:
     """Return the current time in the text form of metav1.Time."""
-    return format_time(datetime.now(UTC))
+    return _second(int(time.time()))
+
+
+@lru_cache(maxsize=1)
+def _second(seconds: int) -> str:
+    """Return a Unix time in the text form of metav1.Time. It is cached, because many writes share a second."""
+    return format_time(datetime.fromtimestamp(seconds, UTC))
 
 
 def now_micro() -> str:

@@ -8,7 +8,6 @@ Upstream: k8s.io/apimachinery/pkg/util/managedfields/internal/managedfields.go.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -190,11 +189,6 @@ def _entry_order(entry: Entry) -> tuple[str, ...]:
     identity = entry.identity
     operation = APPLY if entry.applied else identity.get("operation", UPDATE)
     return operation, entry.time or "", identity.get("manager", ""), entry.api_version, identity.get("subresource", "")
-
-
-def now() -> str:
-    """Return the current time in the text form of metav1.Time."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _decode_time(text: Any) -> str | None:

@@ -23,7 +23,6 @@ from tetrapod.machinery.fieldmanager.entries import (
     identifier,
     is_reset,
     new_entry,
-    now,
 )
 from tetrapod.machinery.fieldmanager.entry_limit import cap_update_managers
 from tetrapod.machinery.fieldmanager.fieldset import FieldFilter
@@ -43,6 +42,7 @@ from tetrapod.machinery.freeing import free_large
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.status import StatusError, bad_request
+from tetrapod.machinery.timestamps import now_rfc3339
 
 _log = logging.getLogger(__name__)
 _CURRENT: Final = "current-operation"
@@ -207,7 +207,7 @@ class FieldManager:
         if owned:
             if manager_id in managed:
                 owned = fieldset.union(owned, managed[manager_id].fields)
-            managed[manager_id] = new_entry(manager_id, owned, self._version, applied=False, time=now())
+            managed[manager_id] = new_entry(manager_id, owned, self._version, applied=False, time=now_rfc3339())
         return cap_update_managers(managed)
 
     def _before_first_apply(self, live: Object) -> Managed:
@@ -315,7 +315,7 @@ class FieldManager:
         entry = managed.pop(manager_id, None)
         owned = fieldset.difference(entry.fields, _SYSTEM_FIELDS) if entry is not None else {}
         if entry is not None and owned:
-            time = entry.time if merged is None else now()
+            time = entry.time if merged is None else now_rfc3339()
             managed[manager_id] = new_entry(manager_id, owned, self._version, applied=True, time=time)
         return (live if merged is None else self._convert(merged, self._hub)), managed
 
