@@ -79,7 +79,8 @@ def whole(value: Any, value_type: Type) -> Branch:
             return {}
         out: Branch = {SELF: {}}
         for name in sort_large(value):
-            out["f:" + name] = whole(value[name], value_type.field(name) or value_type.member(name))
+            member, member_type = value[name], value_type.member(name)
+            out["f:" + name] = whole(member, member_type) if isinstance(member, (dict, list)) else {}
         return out
     if isinstance(value, list):
         if not value or not value_type.takes_list or value_type.list_atomic or value_type.kind_of(value) != LIST:
@@ -88,7 +89,8 @@ def whole(value: Any, value_type: Type) -> Branch:
         out = {SELF: {}}
         for item in value:
             element = value_type.element_of(item)
-            out[element] = {} if element in out else whole(item, value_type.items)
+            is_leaf = element in out or not isinstance(item, (dict, list))
+            out[element] = {} if is_leaf else whole(item, value_type.items)
         return ordered(out)
     return {}
 

@@ -34,6 +34,8 @@ _HTML: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\
 
 def value_element(value: Any) -> str:
     """Return the path element of a value in a set: `v:VALUE`."""
+    if value.__class__ is str and _plain(value):
+        return f'v:"{value}"'
     return "v:" + scalar_json(value)
 
 

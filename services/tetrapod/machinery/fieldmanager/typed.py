@@ -93,7 +93,7 @@ class Type:
         Raises:
             SchemaError: the field is not declared and the type allows no others.
         """
-        member_type = self.field(name) or self.element
+        member_type = self._fields.get(name) or self.field(name) or self.element
         if member_type is None:
             raise SchemaError(f".{name}: field not declared in schema")
         return member_type
@@ -120,6 +120,8 @@ class Type:
             SchemaError: the item has no key, or is not of a type that the list allows.
         """
         if not self._keys:
+            if item.__class__ is str:
+                return value_element(item)
             if isinstance(item, dict):
                 raise SchemaError("associative list without keys has an element that's a map type")
             if isinstance(item, list):

@@ -38,7 +38,7 @@ _Errors = list[tuple[str, str]]
 
 
 def _value(value: Any, value_type: Type, allow_duplicates: bool) -> _Errors:
-    if value is None:
+    if value is None or (value.__class__ is str and value_type.scalar == "string"):
         return []
     kind = value_type.kind_of(value)
     if kind == MAP:
@@ -80,9 +80,8 @@ def _members(value: dict[str, Any], value_type: Type, allow_duplicates: bool) ->
             # As upstream, the first undeclared field ends the validation of the map.
             errors.append((f".{name}", "field not declared in schema"))
             break
-        errors += [
-            (cut_path(f".{name}{path}"), message) for path, message in _value(member, member_type, allow_duplicates)
-        ]
+        if below := _value(member, member_type, allow_duplicates):
+            errors += [(cut_path(f".{name}{path}"), message) for path, message in below]
     return errors
 
 
@@ -93,19 +92,17 @@ def _items(value: list[Any], value_type: Type, allow_duplicates: bool) -> _Error
     for i, item in enumerate(value):
         if len(errors) > MAX_ERRORS:
             break
-        if value_type.list_atomic:
-            shown = f"[{i}]"
-        else:
+        element = ""
+        if not value_type.list_atomic:
             try:
                 element = value_type.element_of(item)
             except SchemaError as error:
                 return [*errors, ("", f"element {i}: {error}")]
-            shown = show(element)
             if element in seen and not allow_duplicates:
-                errors.append(("", f"duplicate entries for key {shown}"))
+                errors.append(("", f"duplicate entries for key {show(element)}"))
             seen.add(element)
-        errors += [
-            (cut_path(shown + path), message) for path, message in _value(item, value_type.items, allow_duplicates)
-        ]
+        if below := _value(item, value_type.items, allow_duplicates):
+            shown = show(element) if element else f"[{i}]"
+            errors += [(cut_path(shown + path), message) for path, message in below]
     free_members(seen)
     return errors

@@ -124,13 +124,14 @@ def _compile(node: SchemaNode) -> Validator:
     rules = node.validations
     combined = Combinations(rules, validator) if rules.keys() & {"allOf", "anyOf", "oneOf", "not"} else None
     has_enum = node.enum is not None
-    check_type = _type_check(node)
+    allowed = _allowed_types(node)
+    check_type = _type_check(node, allowed)
     check_object = _object_check(node)
     check_list = _list_check(node)
 
     def validate_value(value: Any, path: Path, errors: list[FieldError], correlation: Correlation | None) -> int:
-        passed = check_type(value, path, errors)
         kind = value.__class__
+        passed = 1 if _NAMES[kind] in allowed else check_type(value, path, errors)
         if value is not None:
             passed += 1 if combined is None else combined.check(value, path, errors)
             if kind is str:
@@ -148,16 +149,18 @@ def _compile(node: SchemaNode) -> Validator:
     return validate_value
 
 
-def _type_check(node: SchemaNode) -> Callable[[Any, Path, list[FieldError]], int]:
-    allowed = ("integer", "string") if node.int_or_string else (node.type,) if node.type else ()
+def _allowed_types(node: SchemaNode) -> tuple[str, ...]:
+    return ("integer", "string") if node.int_or_string else (node.type,) if node.type else ()
+
+
+def _type_check(node: SchemaNode, allowed: tuple[str, ...]) -> Callable[[Any, Path, list[FieldError]], int]:
+    """Return the function that checks the type of a value whose JSON type is not one of `allowed`."""
     expected = ",".join(allowed)
     form = string_formats.of_type("" if node.int_or_string else node.type, node.format)
     textual = bool(form) and "number" not in allowed and "integer" not in allowed
 
     def check(value: Any, path: Path, errors: list[FieldError]) -> int:
         name = _NAMES[value.__class__]
-        if name in allowed:
-            return 1
         if not expected and not form:
             return 0
         if value is None:

@@ -65,6 +65,8 @@ def check_string(node: SchemaNode, value: str, path: Path, errors: list[FieldErr
         error = _string_error(rules, value, path)
         if error is not None:
             errors.append(error)
+    if not node.format:
+        return
     form = string_formats.of_type("" if node.int_or_string else node.type, node.format)
     if form and not string_formats.matches(form, value):
         errors.append(invalid_type(path, form, value))
