@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tetrapod.generic.storage.latency import STORE, add_store_latency, context_without_request, measured_store
+from tetrapod.generic.storage.latency import STORE, MeasuredStore, add_store_latency, context_without_request
 
 
 async def read() -> None:
@@ -13,7 +13,7 @@ async def read() -> None:
 
 async def test_requests_of_background_tasks_are_not_counted_for_the_request_that_started_them() -> None:
     layers: dict[str, float] = {}
-    with measured_store(layers):
+    with MeasuredStore(layers):
         await asyncio.create_task(read(), context=context_without_request())
         assert not layers
         await asyncio.create_task(read())

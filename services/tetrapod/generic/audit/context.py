@@ -7,7 +7,6 @@ Upstream: k8s.io/apiserver/pkg/audit/context.go, request.go
 from __future__ import annotations
 
 import time
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,13 +17,21 @@ from tetrapod.generic.audit.backend import Backend
 from tetrapod.generic.audit.event import Event, micro_time, wall_clock
 from tetrapod.generic.audit.metrics import EVENT_TOTAL, LEVEL_TOTAL
 from tetrapod.generic.audit.objects import compact_json, encoded, is_costly, may_be_status, response_object, status_in
-from tetrapod.generic.audit.policy import LEVEL_NAMES, REQUEST_RECEIVED, RESPONSE_STARTED, Auditing, Level, Policy
+from tetrapod.generic.audit.policy import (
+    LEVEL_NAMES,
+    REQUEST_RECEIVED,
+    RESPONSE_COMPLETE,
+    RESPONSE_STARTED,
+    Auditing,
+    Level,
+    Policy,
+)
 from tetrapod.generic.audit.request_fields import head_of, identity_of, origin_of, reference_of, user_info
 from tetrapod.generic.http.negotiation.documents import takes_status
 from tetrapod.generic.http.peers import AUDIT_OMIT_MANAGED_FIELDS
 from tetrapod.generic.http.request import ForwardingWriter, Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.scheduling.offload import LARGE, in_thread, offloaded, to_the_end
-from tetrapod.generic.storage.latency import STORE, measured_store
+from tetrapod.generic.storage.latency import STORE, MeasuredStore
 from tetrapod.machinery.golang.durations import format_duration
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.user import UserInfo
@@ -185,6 +192,15 @@ class AuditContext:
             return await to_the_end(self._process_large(event))
         return await self.sink.process((event,))
 
+    async def complete(self) -> None:
+        """Pass the event of the last stage to the backend, and detach this context from its request.
+
+        The two refer to each other. The cycle would have to wait for the garbage collector.
+        """
+        self.annotate_latency()
+        await self.stage(RESPONSE_COMPLETE)
+        self.request.audit = None
+
     async def _process_large(self, event: Event) -> bool:
         assert self.sink is not None
         await in_thread(event.item)  # the backends get the encoded event
@@ -238,9 +254,9 @@ class AuditContext:
         recorded = layers.get(layer, 0.0)
         layers[layer] = max(recorded, seconds) if at_once else recorded + seconds
 
-    def measured_store(self) -> AbstractContextManager[None]:
+    def measured_store(self) -> MeasuredStore:
         """Return a context manager that adds the durations of requests to the store in its body to the layer `etcd`."""
-        return measured_store(self._layers)
+        return MeasuredStore(self._layers)
 
     def code(self, code: int) -> None:
         """Record the HTTP status code, once it has been sent."""

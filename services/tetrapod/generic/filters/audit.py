@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from tetrapod.generic.audit.context import DECIDED_KEY, Audit, AuditContext
 from tetrapod.generic.audit.metrics import REQUESTS_REJECTED_TOTAL
-from tetrapod.generic.audit.policy import PANIC, REQUEST_RECEIVED, RESPONSE_COMPLETE, RESPONSE_STARTED
+from tetrapod.generic.audit.policy import PANIC, REQUEST_RECEIVED, RESPONSE_STARTED
 from tetrapod.generic.filters.filter_metrics import FilterLatency
 from tetrapod.generic.filters.plain_errors import internal_error
 from tetrapod.generic.http.request import ClientGone, Handler, Request, Response, StreamResponse, UpgradeResponse
@@ -123,8 +123,7 @@ async def _complete_aborted(context: AuditContext, starts: bool, overdue: bool) 
 async def _finish(context: AuditContext, starts: bool) -> None:
     if starts:
         await context.stage(RESPONSE_STARTED)
-    context.annotate_latency()
-    await context.stage(RESPONSE_COMPLETE)
+    await context.complete()
 
 
 def _until_done(
@@ -150,7 +149,6 @@ def _until_done(
         finally:
             if layer:
                 context.add_latency(layer, started)
-            context.annotate_latency()
-            await context.stage(RESPONSE_COMPLETE)
+            await context.complete()
 
     return audited

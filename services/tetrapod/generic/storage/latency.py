@@ -9,8 +9,7 @@ pkg/endpoints/request/webhook_duration.go
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, MutableMapping
-from contextlib import contextmanager
+from collections.abc import MutableMapping
 from contextvars import Context, ContextVar, copy_context
 from typing import Final
 
@@ -21,17 +20,22 @@ SERIALIZATION: Final = "serialize-response-object"
 _layers: ContextVar[MutableMapping[str, float] | None] = ContextVar("latency of layers", default=None)
 
 
-@contextmanager
-def measured_store(layers: MutableMapping[str, float]) -> Iterator[None]:
-    """Add the seconds of all requests to the store within the context to the member `etcd` of `layers`.
+class MeasuredStore:
+    """A context manager that adds the seconds of all requests to the store within it to the member `etcd` of `layers`.
 
     Every `LayerTimer` within the context adds to `layers` too.
     """
-    token = _layers.set(layers)
-    try:
-        yield
-    finally:
-        _layers.reset(token)
+
+    __slots__ = ("_layers", "_token")
+
+    def __init__(self, layers: MutableMapping[str, float]) -> None:
+        self._layers = layers
+
+    def __enter__(self) -> None:
+        self._token = _layers.set(self._layers)
+
+    def __exit__(self, *_: object) -> None:
+        _layers.reset(self._token)
 
 
 def context_without_request() -> Context:
@@ -69,9 +73,9 @@ class LayerTimer:
 
 
 def add_store_latency(seconds: float) -> None:
-    """Add the duration of a request to the store, in seconds, to the layer `etcd` of `measured_store`.
+    """Add the duration of a request to the store, in seconds, to the layer `etcd` of `MeasuredStore`.
 
-    Do nothing outside of `measured_store`.
+    Do nothing outside of a `MeasuredStore`.
     """
     if (layers := _layers.get()) is not None:
         layers[STORE] = layers.get(STORE, 0.0) + seconds
