@@ -13,7 +13,7 @@ from integration.http.conftest import Client, Serve, pki, pytest_asyncio_loop_fa
 from tetrapod.generic.certificates import Pki
 from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.http.server import HttpServer
-from tetrapod.generic.proxy import BackendError, BackendPool, Endpoint, forward
+from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS, Endpoint, forward
 from tetrapod.machinery.requestinfo import RequestInfo
 from tetrapod.machinery.user import UserInfo
 
@@ -79,15 +79,20 @@ async def front(serve: Serve, pool: BackendPool) -> AsyncIterator[Front]:
 
 
 class RawBackend:
-    """A backend that passes each connection to a coroutine."""
+    """A backend that passes each connection to a coroutine, with TLS if it has a context."""
 
-    def __init__(self, serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+        context: ssl.SSLContext | None = None,
+    ) -> None:
         self._serve = serve
+        self._context = context
         self.connections = 0
         self.closed = asyncio.Event()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=self._context)
         return self
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -102,7 +107,8 @@ class RawBackend:
 
     @property
     def endpoint(self) -> Endpoint:
-        return Endpoint("127.0.0.1", self._server.sockets[0].getsockname()[1])
+        tls = ClientTLS(insecure=True) if self._context is not None else None
+        return Endpoint("127.0.0.1", self._server.sockets[0].getsockname()[1], tls)
 
     async def __aexit__(self, *_: object) -> None:
         self._server.close()

@@ -12,7 +12,7 @@ import pytest
 from integration.http.conftest import Client, Serve
 from integration.http.test_answers import upgrading
 from integration.http.test_requests import echo
-from integration.proxy.conftest import Front, RawBackend, endpoint_of
+from integration.proxy.conftest import Context, Front, RawBackend, endpoint_of, forwarding
 from tetrapod.generic.certificates import Pki
 from tetrapod.generic.http.request import Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.http.tls import ServingTLS
@@ -159,6 +159,67 @@ async def test_the_first_bytes_of_an_upgraded_backend_are_not_lost(front: Front)
         assert (await client.head())[0] == 101
         client.send(b"abc")
         assert await client.reader.read() == b"helloabc"
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "TLS"])
+@pytest.mark.parametrize("size", [5, 50_000])
+@pytest.mark.parametrize("notify", [False, True], ids=["socket closed", "connection closed"])
+@pytest.mark.parametrize("together", [False, True], ids=["after the head", "with the head"])
+async def test_the_last_bytes_of_an_upgraded_backend_are_not_lost(
+    serve: Serve, pool: BackendPool, context: Context, together: bool, notify: bool, size: int, tls: bool
+) -> None:
+    """The backend ends its connection before the proxy joins it to the client's, as a kubelet after a short exec."""
+    head = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"
+    upgraded = asyncio.Event()
+
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        if together:
+            writer.write(head + b"d" * size)
+        else:
+            writer.write(head)
+            await upgraded.wait()
+            writer.write(b"d" * size)
+        if not notify:
+            for _ in range(100):  # of the event loop, in which the data is sent
+                await asyncio.sleep(0)
+            writer.transport.abort()
+
+    async with RawBackend(greet, context() if tls else None) as backend:
+        forward = forwarding(pool, backend.endpoint)
+
+        async def late(request: Request) -> Response:
+            response = await forward(request)
+            upgraded.set()
+            await backend.closed.wait()
+            for _ in range(100):  # of the event loop, in which the end arrives
+                await asyncio.sleep(0)
+            return response
+
+        client = await Client.connect(await serve(late))
+        client.get("/", "Connection: Upgrade\r\nUpgrade: x\r\n")
+        assert (await client.head())[0] == 101
+        assert len(await client.reader.read()) == size
+        await client.close()
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "TLS"])
+async def test_a_body_that_ends_with_its_connection_is_whole_for_a_slow_client(
+    front: Front, context: Context, tls: bool
+) -> None:
+    size = 20 << 20
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + b"d" * size)
+
+    async with RawBackend(answer, context() if tls else None) as backend:
+        client = await front(backend.endpoint)
+        client.get()
+        await backend.closed.wait()
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert len((await client.answer())[2]) == size
 
 
 async def test_a_rejected_upgrade_is_an_ordinary_answer(serve: Serve, front: Front) -> None:

@@ -19,6 +19,7 @@ from tetrapod.generic.proxy.malformed_responses import (
     malformed_status,
     unsupported_encoding,
 )
+from tetrapod.generic.proxy.paused_reading import pause_reading, resume_reading
 from tetrapod.generic.proxy.tls_errors import lost_text
 
 
@@ -112,26 +113,31 @@ class BackendConnection(Exchange, asyncio.BufferedProtocol):
 
     def detach(self, protocol: asyncio.Protocol) -> None:
         self._active = False
-        self.lost = True
-        self._on_lost(self)
-        self.transport.set_protocol(protocol)
+        ended = self.lost
+        if not ended:
+            self.lost = True
+            self._on_lost(self)
+            self.transport.set_protocol(protocol)
         protocol.connection_made(self.transport)
         if self.upgrade_data:
             protocol.data_received(self.upgrade_data)
             self.upgrade_data = b""
+        if ended:
+            protocol.connection_lost(None)
+            return
         self._resume()
         self.transport, self._parser = CLOSED_TRANSPORT, None  # they refer back to this object
 
     def _pause(self) -> None:
         if not self._paused and not self.lost:
             self._paused = True
-            self.transport.pause_reading()
+            pause_reading(self.transport)
 
     def _resume(self) -> None:
         if self._paused:
             self._paused = False
             if not self.transport.is_closing():
-                self.transport.resume_reading()
+                resume_reading(self.transport)
 
     # --- the transport's side
 

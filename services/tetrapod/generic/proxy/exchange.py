@@ -192,6 +192,8 @@ class Exchange(ABC):
     def detach(self, protocol: asyncio.Protocol) -> None:
         """Connect `protocol` to the transport after a 101. It first receives the data that has already arrived.
 
+        If the backend has closed the connection, `protocol` then loses it at once.
+
         Raises:
             BackendError: the exchange shares its connection with others.
         """

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from tetrapod.generic.proxy.paused_reading import pause_reading, resume_reading
+
 
 class HeldProtocol(asyncio.Protocol):
     """A protocol whose transport several objects may stop from reading.
@@ -29,8 +31,7 @@ class HeldProtocol(asyncio.Protocol):
     def hold(self, holder: object) -> None:
         """Stop reading until `holder` releases it."""
         if not self._holders and self.transport is not None and not self.transport.is_closing():
-            self.transport.pause_reading()
-            _limit_read_buffer(self.transport, 1, 0)
+            pause_reading(self.transport)
         self._holders.add(id(holder))
 
     def release(self, holder: object) -> None:
@@ -39,8 +40,7 @@ class HeldProtocol(asyncio.Protocol):
             return
         self._holders.discard(id(holder))
         if not self._holders and self.transport is not None and not self.transport.is_closing():
-            _limit_read_buffer(self.transport, None, None)
-            self.transport.resume_reading()
+            resume_reading(self.transport)
 
     def write(self, data: bytes) -> None:
         """Write data to this connection, unless it is closing."""
@@ -54,19 +54,3 @@ class HeldProtocol(asyncio.Protocol):
     def resume_writing(self) -> None:
         if self.peer is not None:
             self.peer.release(self)
-
-
-def _limit_read_buffer(transport: Any, high: int | None, low: int | None) -> None:
-    """Set the read buffer limits of a TLS transport, beyond which it stops reading from its socket while it is paused.
-
-    A TLS transport of uvloop that reaches the end of its socket while it is paused discards the data that it has not
-    passed on. With a limit of one byte it does not reach the end before it has passed on the data that precedes it. Do
-    nothing if the transport has no such limits.
-
-    Args:
-        transport: the transport.
-        high: the bytes in the buffer above which reading stops; None for the default.
-        low: the bytes below which it continues; None for the default.
-    """
-    if (set_limits := getattr(transport, "set_read_buffer_limits", None)) is not None:
-        set_limits(high, low)
