@@ -41,6 +41,7 @@ _FEW: Final = {
         "packages of built-in kinds; another name is an exception, which is not stored"
     ),
     "machinery/protobuf/messages.py message_of": "built-in kinds; another name is an exception, which is not stored",
+    "machinery/timestamps.py _second": "seconds of the clock, one of them",
     "machinery/types/definitions.py load": "built-in definitions; another name is an exception, which is not stored",
     "machinery/types/definitions.py schema_for": "built-in kinds; another name is an exception, which is not stored",
     "machinery/types/definitions.py _package": (

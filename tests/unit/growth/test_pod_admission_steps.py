@@ -58,7 +58,7 @@ class Storages:
         async def list_(query: Any) -> Any:
             return SimpleNamespace(entries=[entry] if config.prefix in _OBJECTS else [])
 
-        return SimpleNamespace(get=get, list=list_)
+        return SimpleNamespace(get=get, list=list_, cached=lambda: None)
 
 
 class Many(list[Any]):

@@ -48,7 +48,7 @@ def decode_id_token(claims: Object) -> IdToken:
         BadClaim: a claim has the wrong type.
     """
     token = IdToken()
-    first_error: BadClaim | None = None
+    first_error = ""
     for name, value in claims.items():
         if name == "aud":
             token.audience = _audience(value)
@@ -58,9 +58,9 @@ def decode_id_token(claims: Object) -> IdToken:
             try:
                 _decode(token, name, value)
             except BadClaim as error:
-                first_error = first_error or error
-    if first_error is not None:
-        raise first_error
+                first_error = first_error or str(error)
+    if first_error:
+        raise BadClaim(first_error)
     return token
 
 

@@ -31,6 +31,9 @@ class Storages:
     def resource(self, config: StorageConfig) -> Any:
         return self
 
+    def cached(self) -> None:
+        """Return None: there is no watch cache."""
+
     async def get(self, key: str, resource_version: str = "") -> Any:
         return SimpleNamespace(peek=lambda: self.namespace) if key == "n" else None
 
