@@ -54,7 +54,7 @@ def test_the_page_shows_the_path_of_a_request_without_loading_anything(
         assert page.locator(".facts").inner_text().splitlines()[:2] == ["Status", "201"]
         shown = steps(page)
         assert shown[0] == "filter audit-id"
-        assert "Create" in shown and "admission ServiceAccount" in shown and "cacher.GetList" in shown
+        assert "Create" in shown and "admission ServiceAccount" in shown and "cacher.Get" in shown
         assert shown.index("filter authentication") < shown.index("Create") < shown.index("registry create")
         filters = page.locator("tr.k-filter")
         assert filters.locator("details p").count() == filters.count() >= 10  # each filter says its purpose
