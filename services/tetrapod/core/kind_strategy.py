@@ -11,7 +11,7 @@ from tetrapod.core.podspec.stored import updating
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.gated_fields import NO_GATES, FieldGates
 from tetrapod.generic.registry.hand_written import NO_HAND_WRITTEN, HandWritten
-from tetrapod.generic.registry.strategy import MetadataRules, Strategy
+from tetrapod.generic.registry.strategy import MetadataRules, Revalidation, Strategy
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 
@@ -57,8 +57,7 @@ class KindStrategy(Strategy):
     allow_unconditional_update: bool = True
     return_deleted_object: bool = False
     metadata_rules: MetadataRules = "kube"
-    revalidates_generate_name: bool = False
-    generate_name_first: bool = False
+    revalidates_generate_name: Revalidation = "never"
     gated_fields: FieldGates = NO_GATES
     hand_written: HandWritten = NO_HAND_WRITTEN
 

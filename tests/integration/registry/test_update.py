@@ -15,6 +15,7 @@ from integration.registry.kinds import ConfigMaps, Leases, Pods, Services, Widge
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.status import ALL_METADATA, WHOLE_METADATA, PlainStatusStrategy, StatusStrategy
 from tetrapod.generic.registry.store import Store
+from tetrapod.generic.registry.strategy import Revalidation
 from tetrapod.generic.storage.writes import Preconditions
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, bad_request
@@ -293,7 +294,7 @@ async def test_generate_name_is_judged_by_the_kind_only_where_its_validation_run
     make_store: MakeStore, ctx: Context
 ) -> None:
     class Again(Pods):
-        revalidates_generate_name = True
+        revalidates_generate_name: Revalidation = "after finalizers"
 
     for name, strategy, refused in (("pods", Pods(), False), ("others", Again(), True)):
         store = make_store("Pod", name, strategy)

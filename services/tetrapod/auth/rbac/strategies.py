@@ -13,7 +13,7 @@ from tetrapod.auth.rbac.validation import validate_binding, validate_binding_upd
 from tetrapod.generic.authorization.rbac_storage import RBAC_GROUP
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.hand_written import HandWritten, Text
-from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.registry.strategy import Revalidation, Strategy
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_path_segment_name
@@ -40,7 +40,7 @@ _BINDING: Final = HandWritten(
 
 class _RbacStrategy(Strategy):
     allow_create_on_update = True
-    revalidates_generate_name = True
+    revalidates_generate_name: Revalidation = "after finalizers"
     unsafe_deletion = False
     resource: str
 

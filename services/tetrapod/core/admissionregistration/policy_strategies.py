@@ -19,7 +19,7 @@ from tetrapod.generic.client.rest_mapper import find_resource
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.create import creation_errors
-from tetrapod.generic.registry.strategy import MetadataRules
+from tetrapod.generic.registry.strategy import MetadataRules, Revalidation
 from tetrapod.generic.storage.config import StorageConfig
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery import field
@@ -43,7 +43,7 @@ class StaticNames(KindStrategy):
     """
 
     metadata_rules: MetadataRules = "plain"
-    revalidates_generate_name: bool = True
+    revalidates_generate_name: Revalidation = "after finalizers"
     declared_validator: Validate | None = None
 
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:

@@ -23,7 +23,9 @@ _REVISION_DATA: Final = "data must be a valid JSON object"
 
 def definition() -> ResourceDefinition:
     """Return the resource definition of ControllerRevisions: versions, strategy, subresources and columns."""
-    strategy = KindStrategy(validator=validate, whole_update_validator=validate_update, revalidates_generate_name=True)
+    strategy = KindStrategy(
+        validator=validate, whole_update_validator=validate_update, revalidates_generate_name="after finalizers"
+    )
     return builtin("apps", "controllerrevisions", strategy, table=TABLE)
 
 

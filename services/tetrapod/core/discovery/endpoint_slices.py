@@ -105,8 +105,7 @@ def definition() -> ResourceDefinition:
         defaults=set_defaults,
         validator=validate,
         whole_update_validator=validate,
-        revalidates_generate_name=True,
-        generate_name_first=True,
+        revalidates_generate_name="before finalizers",
         warnings=warnings,
         generation=("addressType", "endpoints", "ports"),
     )

@@ -57,8 +57,7 @@ def definition() -> ResourceDefinition:
         validator=validate,
         has_status=True,
         generation=("spec",),
-        revalidates_generate_name=True,
-        generate_name_first=True,
+        revalidates_generate_name="before finalizers",
     )
     status = StatusStrategy(strategy, keep_metadata=WHOLE_METADATA, validate=flow_schemas.validate_status)
     return builtin(

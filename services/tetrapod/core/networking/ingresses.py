@@ -49,7 +49,7 @@ def definition() -> ResourceDefinition:
         has_status=True,
         initial_status={"loadBalancer": {}},
         generation=("spec",),
-        revalidates_generate_name=True,
+        revalidates_generate_name="after finalizers",
     )
     return builtin(
         "networking.k8s.io",

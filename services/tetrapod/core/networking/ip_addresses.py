@@ -43,8 +43,7 @@ def definition() -> ResourceDefinition:
         validator=validate,
         update_validator=validate_update,
         name_validator=validate_name,
-        revalidates_generate_name=True,
-        generate_name_first=True,
+        revalidates_generate_name="before finalizers",
     )
     return builtin("networking.k8s.io", "ipaddresses", strategy, versions=("v1", "v1beta1"), table=TABLE)
 

@@ -47,7 +47,7 @@ def definition() -> ResourceDefinition:
         hand_written=_FORM,
         validator=validate,
         whole_update_validator=validate_update,
-        revalidates_generate_name=True,
+        revalidates_generate_name="after finalizers",
         warnings=warnings,
         allow_create_on_update=True,
         allow_unconditional_update=False,

@@ -40,8 +40,7 @@ def definition(access: ClaimAccess) -> ResourceDefinition:
         validator=validate,
         whole_update_validator=validate_update,
         return_deleted_object=True,
-        revalidates_generate_name=True,
-        generate_name_first=True,
+        revalidates_generate_name="before finalizers",
         hand_written=hand_written.TEMPLATE,
         gated_fields=spec_fields("spec.spec"),
     )

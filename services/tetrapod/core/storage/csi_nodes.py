@@ -40,8 +40,7 @@ def definition() -> ResourceDefinition:
     strategy = KindStrategy(
         validator=validate,
         whole_update_validator=validate_update,
-        revalidates_generate_name=True,
-        generate_name_first=True,
+        revalidates_generate_name="before finalizers",
         has_status=True,
         allow_unconditional_update=False,
         return_deleted_object=True,

@@ -22,7 +22,7 @@ def definition() -> ResourceDefinition:
     strategy = KindStrategy(
         validator=validate,
         whole_update_validator=validate_update,
-        revalidates_generate_name=True,
+        revalidates_generate_name="after finalizers",
         warnings=warnings,
         allow_unconditional_update=False,
     )

@@ -50,8 +50,7 @@ def definition() -> ResourceDefinition:
         defaults=set_defaults,
         validator=validate,
         update_validator=validate_update,
-        revalidates_generate_name=True,
-        generate_name_first=True,
+        revalidates_generate_name="before finalizers",
         warnings=warnings,
         return_deleted_object=True,
     )

@@ -52,15 +52,14 @@ def definition() -> ResourceDefinition:
         hand_written=_FORM,
         validator=validate,
         whole_update_validator=validate_update,
-        revalidates_generate_name=True,
-        generate_name_first=True,
+        revalidates_generate_name="before finalizers",
         has_status=True,
         initial_status={"attached": False},
         allow_unconditional_update=False,
         return_deleted_object=True,
     )
     status = StatusStrategy(
-        strategy, keep_metadata=ALL_METADATA, validate=validate_status, revalidates_generate_name=True
+        strategy, keep_metadata=ALL_METADATA, validate=validate_status, revalidates_generate_name="before finalizers"
     )
     return builtin("storage.k8s.io", "volumeattachments", strategy, table=TABLE, subresources={"status": status})
 

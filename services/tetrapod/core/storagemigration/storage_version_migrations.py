@@ -31,8 +31,7 @@ def definition() -> ResourceDefinition:
         update_validator=validate_update,
         has_status=True,
         allow_unconditional_update=False,
-        revalidates_generate_name=True,
-        generate_name_first=True,
+        revalidates_generate_name="before finalizers",
     )
     return builtin(
         "storagemigration.k8s.io",

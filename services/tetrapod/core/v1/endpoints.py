@@ -39,7 +39,7 @@ def definition() -> ResourceDefinition:
         allow_create_on_update=True,
         validator=validate,
         whole_update_validator=validate_update,
-        revalidates_generate_name=True,
+        revalidates_generate_name="after finalizers",
         warnings=warnings,
     )
     return builtin(

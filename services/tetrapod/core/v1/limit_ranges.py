@@ -32,8 +32,7 @@ def definition() -> ResourceDefinition:
         defaults=set_defaults,
         allow_create_on_update=True,
         validator=validate,
-        revalidates_generate_name=True,
-        generate_name_first=True,
+        revalidates_generate_name="before finalizers",
     )
     return builtin("", "limitranges", strategy)
 

@@ -21,7 +21,7 @@ from tetrapod.generic.registry.errors import Translated
 from tetrapod.generic.registry.hooks import ValidateObject
 from tetrapod.generic.registry.propagation import deletion_finalizers
 from tetrapod.generic.registry.store import Store
-from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.registry.strategy import Revalidation, Strategy
 from tetrapod.generic.storage.entry import Entry
 from tetrapod.generic.storage.writes import Preconditions, Updated
 from tetrapod.machinery import field
@@ -61,8 +61,7 @@ class NamespaceStrategy(Strategy):
     initial_status: Mapping[str, Any] = {"phase": "Active"}
     field_labels = ("status.phase",)
     unsafe_deletion = False
-    revalidates_generate_name = True
-    generate_name_first = True
+    revalidates_generate_name: Revalidation = "before finalizers"
 
     def default(self, obj: Object, version: str) -> None:
         set_defaults(obj)
@@ -133,7 +132,7 @@ class NamespaceStatusStrategy(NamespaceStrategy):
     """The strategy of `namespaces/status`. The phase must be Terminating exactly if deletionTimestamp is set."""
 
     has_status = False
-    revalidates_generate_name = False
+    revalidates_generate_name: Revalidation = "never"
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         new["spec"] = old.get("spec", {})
@@ -158,7 +157,7 @@ class NamespaceFinalizeStrategy(NamespaceStrategy):
 
     has_status = False
     tabular = False
-    revalidates_generate_name = False
+    revalidates_generate_name: Revalidation = "never"
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         new["status"] = old.get("status", {})

@@ -29,7 +29,9 @@ def definition(token: Rest | Strategy) -> ResourceDefinition:
     Args:
         token: the implementation of `serviceaccounts/token`.
     """
-    strategy = ServiceAccountStrategy(return_deleted_object=True, warnings=warnings, revalidates_generate_name=True)
+    strategy = ServiceAccountStrategy(
+        return_deleted_object=True, warnings=warnings, revalidates_generate_name="after finalizers"
+    )
     return builtin("", "serviceaccounts", strategy, table=TABLE, subresources={"token": token})
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.gated_fields import NO_GATES, FieldGates
-from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.registry.strategy import Revalidation, Strategy
 from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -69,7 +69,7 @@ class StatusStrategy(Strategy):
         *,
         keep_metadata: tuple[str, ...] = (),
         validate: ValidateStatus | None = None,
-        revalidates_generate_name: bool = False,
+        revalidates_generate_name: Revalidation = "never",
         gated: FieldGates = NO_GATES,
         tabular: bool = True,
     ) -> None:
@@ -78,7 +78,6 @@ class StatusStrategy(Strategy):
         self.qualified_finalizers, self.repeats_errors = main.qualified_finalizers, main.repeats_errors
         self.hand_written = main.hand_written
         self.revalidates_generate_name = revalidates_generate_name
-        self.generate_name_first = main.generate_name_first
         self._keep_metadata = keep_metadata
         self._validate = validate
         self.gated_fields = gated

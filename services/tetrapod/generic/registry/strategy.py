@@ -22,6 +22,8 @@ from tetrapod.machinery.names import name_is_dns_subdomain
 
 MetadataRules = Literal["kube", "plain", "own", "late", "none"]
 """How metadata is validated; `Strategy.metadata_rules` describes the values."""
+Revalidation = Literal["never", "before finalizers", "after finalizers"]
+"""When an update validates generateName by the rule of the kind, and where the errors are."""
 _METADATA_LABELS: Final = frozenset({"metadata.name", "metadata.namespace"})
 
 
@@ -58,9 +60,8 @@ class Strategy:
             otherwise valid, and its name must be a path segment. "none": not at all, because the server itself writes
             objects that violate the kind's rules.
         revalidates_generate_name: whether updates validate generateName with the kind's rule too, for kinds whose
-            ValidateUpdate upstream repeats the whole validation.
-        generate_name_first: whether its errors precede those of finalizers, for kinds that upstream validates as a new
-            object before it compares the metadata.
+            ValidateUpdate upstream repeats the whole validation. The errors come before those of finalizers for kinds
+            that upstream validates as a new object before it compares the metadata.
         repeats_errors: whether errors of an update are repeated as often as they occur (custom resources) instead of
             being reported once.
         gated_fields: the fields that belong to feature gates. They are dropped after `prepare_for_create` and
@@ -84,8 +85,7 @@ class Strategy:
     indexed_field: str = ""
     qualified_finalizers: bool = True
     metadata_rules: MetadataRules = "kube"
-    revalidates_generate_name: bool = False
-    generate_name_first: bool = False
+    revalidates_generate_name: Revalidation = "never"
     repeats_errors: bool = False
     gated_fields: FieldGates = NO_GATES
     hand_written: HandWritten = NO_HAND_WRITTEN

@@ -334,13 +334,12 @@ def _update_errors(store: BaseStore, strategy: Strategy, ctx: Context, new: Obje
         return strategy.validate_update(ctx, new, old)
     errors = validate_object_meta(meta, store.namespaced, name_is_path_segment)
     errors += validate_object_meta_update(meta, old_meta)
-    generate_name = validate_generate_name(meta, strategy.validate_name) if strategy.revalidates_generate_name else []
-    if strategy.generate_name_first:
-        errors += generate_name
+    if strategy.revalidates_generate_name == "before finalizers":
+        errors += validate_generate_name(meta, strategy.validate_name)
     if strategy.qualified_finalizers and strategy.metadata_rules == "kube":
         errors += validate_kube_finalizers(meta.get("finalizers") or [], "metadata.finalizers")
-    if not strategy.generate_name_first:
-        errors += generate_name
+    if strategy.revalidates_generate_name == "after finalizers":
+        errors += validate_generate_name(meta, strategy.validate_name)
     errors = in_form(strategy.hand_written, errors + strategy.validate_update(ctx, new, old), new)
     return errors if strategy.repeats_errors or len(errors) < 2 else field.distinct(errors)
 

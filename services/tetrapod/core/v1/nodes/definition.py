@@ -34,8 +34,7 @@ def definition(proxy: Rest | Strategy) -> ResourceDefinition:
         validator=validation.validate,
         whole_update_validator=validation.validate_update,
         warnings=warnings,
-        revalidates_generate_name=True,
-        generate_name_first=True,
+        revalidates_generate_name="before finalizers",
         fields={"spec.unschedulable": lambda o: "true" if (o.get("spec") or {}).get("unschedulable") else "false"},
     )
     return builtin(

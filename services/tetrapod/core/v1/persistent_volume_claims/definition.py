@@ -34,7 +34,7 @@ def definition() -> ResourceDefinition:
         validator=validation.validate,
         whole_update_validator=validation.validate_update,
         warnings=warnings,
-        revalidates_generate_name=True,
+        revalidates_generate_name="after finalizers",
         gated_fields=_FIELDS,
     )
     return builtin(

@@ -36,8 +36,7 @@ def definition() -> ResourceDefinition:
         validator=validation.validate,
         whole_update_validator=validation.validate_update,
         warnings=warnings,
-        revalidates_generate_name=True,
-        generate_name_first=True,
+        revalidates_generate_name="before finalizers",
         gated_fields=_FIELDS,
     )
     return builtin(

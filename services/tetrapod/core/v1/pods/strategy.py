@@ -16,7 +16,7 @@ from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.gated_fields import FieldGates, GatedFields
 from tetrapod.generic.registry.status import StatusStrategy
-from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.registry.strategy import Revalidation, Strategy
 from tetrapod.machinery.addresses import ip_warnings
 from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.field import FieldError
@@ -70,7 +70,7 @@ class PodStrategy(Strategy):
     initial_status: Mapping[str, Any] = {}
     generation = ("spec",)
     return_deleted_object = True
-    revalidates_generate_name = True
+    revalidates_generate_name: Revalidation = "after finalizers"
     indexed_field = "spec.nodeName"
     field_labels = (
         *_SPEC_FIELDS,
