@@ -10,9 +10,9 @@ import pytest
 from support.growth import assert_linear
 from tetrapod.core.podspec import volume_sources
 from tetrapod.core.podspec.downward import ENV_FIELDS, field_ref
-from tetrapod.core.validation import pem
 from tetrapod.machinery import string_formats
 from tetrapod.machinery.cel import time
+from tetrapod.machinery.golang import pem
 from tetrapod.machinery.serializer import yaml_flow
 
 _BEGIN = b"-----BEGIN A-----\n"

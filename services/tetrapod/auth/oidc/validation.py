@@ -9,8 +9,6 @@ k8s.io/apiserver/pkg/apis/apiserver/validation/validation.go.
 
 from __future__ import annotations
 
-import base64
-import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
@@ -27,15 +25,13 @@ from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field
 from tetrapod.machinery.domain_paths import domain_prefixed_path
 from tetrapod.machinery.field import FieldError, aggregate
+from tetrapod.machinery.golang.pem import blocks
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.golang.urls import BadUrl, parse
 from tetrapod.machinery.golang.x509_errors import certificate_error
 from tetrapod.machinery.gvk import Object
 
 LIMIT: Final = 64
-_CERTIFICATE: Final = re.compile(
-    r"^-----BEGIN CERTIFICATE-----[ \t\r]*\n([A-Za-z0-9+/=\s]*)-----END CERTIFICATE-----", re.MULTILINE
-)
 _BOTH: Final = "claim and expression can't both be set"
 _EGRESS_GATE: Final = "StructuredAuthenticationConfigurationEgressSelector"
 _EMAIL: Final = (
@@ -327,15 +323,13 @@ def _authority_error(pem: str) -> str:
     from cryptography import x509
 
     found = False
-    for block in _CERTIFICATE.finditer(pem):
-        try:
-            der = base64.b64decode("".join(block[1].split()), validate=True)
-        except ValueError:
+    for block in blocks(pem.encode()):
+        if block.type != "CERTIFICATE" or block.headers:
             continue
         try:
-            x509.load_der_x509_certificate(der)
-        except ValueError:
-            return certificate_error(der)
+            x509.load_der_x509_certificate(block.content)
+        except (ValueError, x509.InvalidVersion):
+            return certificate_error(block.content)
         found = True
     return "" if found else "data does not contain any valid RSA or ECDSA certificates"
 

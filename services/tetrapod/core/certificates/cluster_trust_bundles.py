@@ -10,12 +10,12 @@ from typing import Final
 from tetrapod.core.cells import NAME, name_of, spec_of
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.validation.names import immutable
-from tetrapod.core.validation.pem import Block, blocks
 from tetrapod.core.validation.signer_names import signer_name
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.pem import Block, blocks
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.metadata import validate_kube_object_meta
 from tetrapod.machinery.names import name_is_dns_subdomain

@@ -10,12 +10,12 @@ import binascii
 from typing import TYPE_CHECKING, Final
 
 from tetrapod.core.certificates.request_signatures import signature_error
-from tetrapod.core.validation.pem import blocks
 from tetrapod.core.validation.signer_names import signer_name
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang import x509_errors
+from tetrapod.machinery.golang.pem import blocks
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tetrapod.core.certificates.alternative_names import alternative_names, dns_names, mail_addresses
 from tetrapod.core.validation.conditions import conditions
-from tetrapod.core.validation.pem import blocks
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.mail_addresses import is_address
+from tetrapod.machinery.golang.pem import blocks
 from tetrapod.machinery.gvk import Object
 
 if TYPE_CHECKING:

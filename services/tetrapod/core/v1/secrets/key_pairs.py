@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_private_key
 
-from tetrapod.core.validation.pem import Block, blocks
 from tetrapod.machinery.golang import x509_errors
+from tetrapod.machinery.golang.pem import Block, blocks
 
 _SKIPPED: Final = "after skipping PEM blocks of the following types:"
 _NO_KEY: Final = "tls: failed to parse private key"

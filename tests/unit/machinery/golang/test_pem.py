@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tetrapod.core.validation.pem import Block, blocks
+from tetrapod.machinery.golang.pem import Block, blocks
 
 ONE = b"-----BEGIN A-----\nAQI=\n-----END A-----\n"
 BLOCK = Block("A", False, b"\x01\x02")
