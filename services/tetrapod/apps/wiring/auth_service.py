@@ -25,7 +25,7 @@ from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.egress.selector import NO_EGRESS, EgressSelector
 from tetrapod.machinery.golang.durations import format_duration
 from tetrapod.machinery.golang.quoting import go_quote
-from tetrapod.machinery.golang.urls import BadUrl, parse
+from tetrapod.machinery.golang.urls import url_error
 from tetrapod.machinery.user import UserInfo
 
 log = logging.getLogger(__name__)
@@ -100,12 +100,9 @@ def _issuers(values: tuple[str, ...]) -> tuple[str, ...]:
     if not values:
         raise click.ClickException("service-account-issuer should not be an empty string")
     for number, issuer in enumerate(values):
-        if ":" in issuer:
-            try:
-                parse(issuer)
-            except BadUrl as error:
-                text = f"contained a ':' but was not a valid URL: parse {go_quote(issuer)}: {error}"
-                raise click.ClickException(f"service-account-issuer {go_quote(issuer)} {text}") from None
+        if ":" in issuer and (error := url_error(issuer)):
+            text = f"contained a ':' but was not a valid URL: {error}"
+            raise click.ClickException(f"service-account-issuer {go_quote(issuer)} {text}")
         if issuer in values[:number]:
             raise click.ClickException(f"service-account-issuer {go_quote(issuer)} is already specified")
     return values

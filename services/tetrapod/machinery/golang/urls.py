@@ -108,6 +108,15 @@ def request_uri_error(text: str) -> str:
     return ""
 
 
+def url_error(text: str) -> str:
+    """Return Go's error text for a text that url.Parse rejects, or "" if it accepts the text."""
+    try:
+        parse(text)
+    except BadUrl as error:
+        return f"parse {go_quote(text)}: {error}"
+    return ""
+
+
 def parse(text: str) -> GoUrl:
     """Parse a URL as url.Parse does.
 
