@@ -20,7 +20,7 @@ from tetrapod.machinery.cel.declarations import DeclType, list_decl, map_decl, o
 from tetrapod.machinery.cel.environment import Environment, Program
 from tetrapod.machinery.cel.errors import CelError, CompileError, EvaluationError
 from tetrapod.machinery.cel.escaping import unescape
-from tetrapod.machinery.cel.values import Fields, WrappedMap, no_such_overload
+from tetrapod.machinery.cel.values import Fields, ObjectLike, WrappedMap, no_such_overload
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.user import UserInfo
 
@@ -125,11 +125,11 @@ def _user_environment() -> Environment:
     return Environment({USER: object_decl("kubernetes.UserInfo", fields)})
 
 
-class _Unescaping(WrappedMap):
-    """A CEL map whose keys can also be written as escaped identifiers: `claims.kubernetes__dot__io`.
+class _Members(ObjectLike):
+    """The base class of values whose members are converted to CEL values when they are looked up.
 
     Args:
-        members: the members of the map by their unescaped keys.
+        members: the members by their unescaped names.
     """
 
     __slots__ = ("_converted", "_members")
@@ -138,10 +138,7 @@ class _Unescaping(WrappedMap):
         self._members = members
         self._converted: dict[str, Any] = {}
 
-    def find(self, key: Any) -> Any:
-        name = unescape(key) if isinstance(key, str) else None
-        if name is None:
-            name = key
+    def _member(self, name: Any) -> Any:
         if name not in self._converted:
             self._converted[name] = _value(self._members[name])
         return self._converted[name]
@@ -153,7 +150,17 @@ class _Unescaping(WrappedMap):
         return len(self._members)
 
 
-class _Fields(Fields):
+class _Unescaping(_Members, WrappedMap):
+    """A CEL map whose keys can also be written as escaped identifiers: `claims.kubernetes__dot__io`."""
+
+    __slots__ = ()
+
+    def find(self, key: Any) -> Any:
+        name = unescape(key) if isinstance(key, str) else None
+        return self._member(key if name is None else name)
+
+
+class _Fields(_Members, Fields):
     """The value of a variable: its fields have the names of claims, which are written as escaped identifiers.
 
     Args:
@@ -161,12 +168,11 @@ class _Fields(Fields):
         members: the fields by their unescaped names.
     """
 
-    __slots__ = ("_converted", "_members", "type_name")
+    __slots__ = ("type_name",)
 
     def __init__(self, type_name: str, members: Object) -> None:
+        super().__init__(members)
         self.type_name = type_name
-        self._members = members
-        self._converted: dict[str, Any] = {}
 
     def find(self, key: Any) -> Any:
         if not isinstance(key, str):
@@ -174,9 +180,7 @@ class _Fields(Fields):
         name = unescape(key)
         if name is None:
             raise KeyError(key)
-        if name not in self._converted:
-            self._converted[name] = _value(self._members[name])
-        return self._converted[name]
+        return self._member(name)
 
     def elements(self) -> Iterator[Any]:
         for name in self._members:
@@ -184,12 +188,6 @@ class _Fields(Fields):
                 yield self.find(name)
             except KeyError:
                 raise EvaluationError(f"no such key: {name}") from None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._members)
-
-    def __len__(self) -> int:
-        return len(self._members)
 
 
 def _value(value: Any) -> Any:
