@@ -34,7 +34,7 @@ def parse_object(data: bytes) -> Object:
     """
     value = json_serializer.decode(data, unstructured=True).obj
     if not isinstance(value, dict):
-        raise ValueError(f"json: cannot unmarshal {go_kind(value)} into Go value of type map[string]json.RawMessage")
+        raise ValueError(type_mismatch(value, "value of type map[string]json.RawMessage"))
     return value
 
 
@@ -74,13 +74,23 @@ def same_issuer(configured: str, claimed: str) -> bool:
     return configured == claimed or (configured == GOOGLE and claimed == _GOOGLE_WITHOUT_SCHEME)
 
 
-def go_kind(value: Any) -> str:
+def _go_kind(value: Any) -> str:
     """Return the JSON type of a decoded value as Go's error texts name it, such as "array"."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float):
         return "number"
     return {str: "string", list: "array", dict: "object"}.get(value.__class__, "null")
+
+
+def type_mismatch(value: Any, into: str) -> str:
+    """Return the text of Go's json.UnmarshalTypeError for a value.
+
+    Args:
+        value: the decoded value.
+        into: the Go variable into which it would be decoded, with its type, such as "value of type bool".
+    """
+    return f"json: cannot unmarshal {_go_kind(value)} into Go {into}"
 
 
 def string_of(value: Any, into: str = "value") -> str:
@@ -96,7 +106,7 @@ def string_of(value: Any, into: str = "value") -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise BadClaim(f"json: cannot unmarshal {go_kind(value)} into Go {into} of type string")
+        raise BadClaim(type_mismatch(value, f"{into} of type string"))
     return value
 
 
@@ -119,7 +129,7 @@ def bool_claim(claims: Object, name: str) -> bool:
     if value is None:
         return False
     if not isinstance(value, bool):
-        raise BadClaim(f"json: cannot unmarshal {go_kind(value)} into Go value of type bool")
+        raise BadClaim(type_mismatch(value, "value of type bool"))
     return value
 
 

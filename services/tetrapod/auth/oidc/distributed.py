@@ -7,7 +7,7 @@ Upstream: plugin/pkg/authenticator/token/oidc/oidc.go, claimResolver (OpenID Con
 
 from __future__ import annotations
 
-from tetrapod.auth.oidc.claims import BadClaim, go_kind, string_of, untrusted_issuer
+from tetrapod.auth.oidc.claims import BadClaim, string_of, type_mismatch, untrusted_issuer
 from tetrapod.auth.oidc.fetching import Fetcher, FetchError
 from tetrapod.auth.oidc.verifier import BadToken, Expectations, TokenVerifier, discover
 from tetrapod.machinery.golang.quoting import go_quote
@@ -95,5 +95,5 @@ def _object(value: object, prefix: str) -> Object:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise BadToken(f"{prefix}: json: cannot unmarshal {go_kind(value)} into Go value of type map[string]string")
+        raise BadToken(f"{prefix}: {type_mismatch(value, 'value of type map[string]string')}")
     return value

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tetrapod.auth.oidc.claims import BadClaim, go_kind, string_of
+from tetrapod.auth.oidc.claims import BadClaim, string_of, type_mismatch
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
@@ -86,7 +86,7 @@ def _map(name: str, value: Any, go_type: str) -> Object:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise BadClaim(f"json: cannot unmarshal {go_kind(value)} into Go struct field idToken.{name} of type {go_type}")
+        raise BadClaim(type_mismatch(value, f"struct field idToken.{name} of type {go_type}"))
     return value
 
 
@@ -99,7 +99,7 @@ def _audience(value: Any) -> list[str]:
     if value is None or isinstance(value, str):
         return [value or ""]
     if not isinstance(value, list):
-        raise BadClaim(f"json: cannot unmarshal {go_kind(value)} into Go struct field idToken.aud of type []string")
+        raise BadClaim(type_mismatch(value, "struct field idToken.aud of type []string"))
     return [string_of(item, "struct field idToken.aud") for item in value]
 
 
@@ -117,9 +117,7 @@ def _seconds(name: str, value: Any) -> float:
             raise BadClaim(f"json: invalid number literal, trying to unmarshal {quoted} into Number")
         value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadClaim(
-            f"json: cannot unmarshal {go_kind(value)} into Go struct field idToken.{name} of type json.Number"
-        )
+        raise BadClaim(type_mismatch(value, f"struct field idToken.{name} of type json.Number"))
     if not math.isfinite(value) or (abs(value) >= 1 << 63 and name != "iat"):  # upstream does not use iat
         raise BadClaim(f"json: cannot unmarshal number into Go struct field idToken.{name} of type float64")
     return math.trunc(value)
