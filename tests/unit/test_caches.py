@@ -15,7 +15,6 @@ _FEW: Final = {
     "core/controllers/discovered.py _verbs": "sets of verbs in the discovery of this cluster, 64 of them",
     "core/flowcontrol/flow_schemas.py _mandatory": "names of two resources",
     "generic/admission/policy/environment.py admission_environment": "eight combinations of three switches",
-    "generic/audit/event.py _second": "seconds of the clock, four of them",
     "generic/client/partial_decoding.py _list_decoder": "classes in the code",
     "generic/endpoints/tables.py _decoder_of": "classes in the code",
     "core/resource/device_selectors.py _environment": "two booleans",
@@ -41,7 +40,7 @@ _FEW: Final = {
         "packages of built-in kinds; another name is an exception, which is not stored"
     ),
     "machinery/protobuf/messages.py message_of": "built-in kinds; another name is an exception, which is not stored",
-    "machinery/timestamps.py _second": "seconds of the clock, one of them",
+    "machinery/timestamps.py format_seconds": "seconds of the clock, four of them",
     "machinery/types/definitions.py load": "built-in definitions; another name is an exception, which is not stored",
     "machinery/types/definitions.py schema_for": "built-in kinds; another name is an exception, which is not stored",
     "machinery/types/definitions.py _package": (

@@ -37,12 +37,12 @@ def now() -> datetime:
 
 def now_rfc3339() -> str:
     """Return the current time in the text form of metav1.Time."""
-    return _second(int(time.time()))
+    return format_seconds(int(time.time()))
 
 
-@lru_cache(maxsize=1)
-def _second(seconds: int) -> str:
-    """Return a Unix time in the text form of metav1.Time. It is cached, because many writes share a second."""
+@lru_cache(maxsize=4)
+def format_seconds(seconds: int) -> str:
+    """Format a Unix time in whole seconds as a metav1.Time. It is cached, because many texts share a second."""
     return format_time(datetime.fromtimestamp(seconds, UTC))
 
 

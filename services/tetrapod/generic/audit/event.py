@@ -6,8 +6,6 @@ Upstream: k8s.io/apiserver/pkg/apis/audit/v1/types.go, pkg/audit/format.go
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Final
 
 import orjson
@@ -15,6 +13,7 @@ import orjson
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.json import cleaned, go_escaped
+from tetrapod.machinery.timestamps import format_seconds
 
 API_VERSION: Final = "audit.k8s.io/v1"
 _HEAD: Final = b'{"kind":"Event","apiVersion":"audit.k8s.io/v1",'
@@ -61,16 +60,7 @@ class Event:
 def micro_time(seconds: float) -> str:
     """Format a Unix time as metav1.MicroTime does: RFC 3339 in UTC with microseconds."""
     whole, micros = divmod(round(seconds * 1_000_000), 1_000_000)
-    return f"{_second(whole)}.{micros:06d}Z"
-
-
-@lru_cache(maxsize=4)
-def _second(seconds: int) -> str:
-    """Format whole seconds of a Unix time as RFC 3339 in UTC, without the zone.
-
-    The result is cached, because many events share a second.
-    """
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{format_seconds(whole)[:-1]}.{micros:06d}Z"
 
 
 def wall_clock(monotonic: float) -> float:
