@@ -99,17 +99,18 @@ def _whole_runs(form: str) -> str:
 
 
 def _failures(results: Results) -> str:
-    return _table("Failed", "message", results.of("failed"))
+    return _table("Failed", "The suite gives this message for each spec.", "message", results.of("failed"))
 
 
 def _reasons(results: Results) -> str:
-    return _table("Not run", "reason", results.of("not run"))
+    intro = "These specs did not run. The reason is the message of the suite, or that its time was over."
+    return _table("Not run", intro, "reason", results.of("not run"))
 
 
-def _table(title: str, column: str, outcomes: Mapping[str, Outcome]) -> str:
+def _table(title: str, intro: str, column: str, outcomes: Mapping[str, Outcome]) -> str:
     """Return a section with a row for each spec and its message; nothing without specs."""
     rows = "".join(f"| {_escaped(name)} | {_cell(outcome.message)} |\n" for name, outcome in sorted(outcomes.items()))
-    return f"\n### {title}\n\n| spec | {column} |\n|---|---|\n{rows}" if rows else ""
+    return f"\n### {title}\n\n{intro}\n\n| spec | {column} |\n|---|---|\n{rows}" if rows else ""
 
 
 def line(name: str, outcome: Outcome) -> str:
