@@ -36,7 +36,7 @@ class Distributor:
 
     Args:
         listeners: the bound sockets: that of the port, and perhaps a Unix socket.
-        unix_socket: the path of the Unix socket; "" if there is none.
+        unix_socket: the path of the Unix socket; "" for a server at a port only.
         selector: the selector of the supervisor, which calls the data of a key that is ready.
         children: returns the workers that run.
 

@@ -32,7 +32,7 @@ class Storages:
         return self
 
     def cached(self) -> None:
-        """Return None: there is no watch cache."""
+        """Return None, so that the plugin reads by `get` and `list`."""
 
     async def get(self, key: str, resource_version: str = "") -> Any:
         return SimpleNamespace(peek=lambda: self.namespace) if key == "n" else None
