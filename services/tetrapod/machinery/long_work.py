@@ -19,13 +19,13 @@ class TakesTooLong(Exception):
 
 
 @contextmanager
-def on_event_loop(seconds: float = QUICK_SECONDS) -> Iterator[None]:
+def on_event_loop(seconds: float | None = None) -> Iterator[None]:
     """Set the time that the work in this context may take, because it runs on the event loop.
 
     Args:
-        seconds: the time, which `check_time` enforces.
+        seconds: the time, which `check_time` enforces. None means `QUICK_SECONDS`.
     """
-    token = _DEADLINE.set(time.perf_counter() + seconds)
+    token = _DEADLINE.set(time.perf_counter() + (QUICK_SECONDS if seconds is None else seconds))
     try:
         yield
     finally:
