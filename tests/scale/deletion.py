@@ -45,6 +45,7 @@ def run(key: str, target: Target, count: int, directory: Path) -> Figures:
         "deletion",
         count,
         key,
+        requests=deleted["requests"],
         answered=deleted["answered"],
         seconds=deleted["seconds"],
         p50=latencies[len(latencies) // 2],
@@ -106,4 +107,4 @@ def _delete_all(target: Target, directory: Path) -> dict[str, float]:
     with generator.running(target.url, "drain", flags) as load:
         end = load.wait_for("end")
         load.finish()
-    return {name: float(end[name]) for name in ("answered", "seconds")}
+    return {name: float(end[name]) for name in ("requests", "answered", "seconds")}

@@ -130,9 +130,10 @@ PAGES: Final[Mapping[str, Page]] = {
     ),
     "deletion": Page(
         "{:,} objects of a namespace deleted at once",
-        "So many ConfigMaps are deleted by one DELETE of the collection. During that, another user sends a GET every "
-        "10 ms.",
+        "So many ConfigMaps are deleted by one DELETE of the collection. It is sent again if the server ends it early, "
+        "at its request timeout.\nDuring that, another user sends a GET every 10 ms.",
         (
+            ("requests", _count("requests")),
             ("answered after, s", _number("answered")),
             ("nothing left after, s", _number("seconds")),
             ("GET of another user, median, ms", _milliseconds("p50")),

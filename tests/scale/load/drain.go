@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
 )
 
-// runDrain deletes a namespace, or with a kind all of its objects by one request, and waits until nothing is left.
+// runDrain deletes a namespace, or with a kind all of its objects by one request, and waits until nothing is left. A server that
+// ends the request before it is done, at its request timeout, is asked again.
 func runDrain(ctx context.Context, set *flag.FlagSet, arguments []string) error {
 	namespace := set.String("namespace", "", "namespace to delete")
 	plural := set.String("collection", "", "delete the objects of this kind (plural) by one DELETECOLLECTION, and not the namespace")
@@ -50,11 +52,19 @@ func runDrain(ctx context.Context, set *flag.FlagSet, arguments []string) error 
 	announce("begin", nil)
 	end := c.measure(ctx)
 	begun := time.Now()
-	if _, err := c.admin.do(ctx, ask, begun); err != nil {
-		return err
+	sent := 1
+	for ; ; sent++ {
+		_, err := c.admin.do(ctx, ask, time.Now())
+		if err == nil {
+			break
+		}
+		var status *statusError
+		if ctx.Err() != nil || errors.As(err, &status) && status.code != http.StatusGatewayTimeout {
+			return err
+		}
 	}
 	answered := time.Since(begun).Seconds()
-	announce("answered", map[string]any{"seconds": answered})
+	announce("answered", map[string]any{"seconds": answered, "requests": sent})
 	for {
 		done, err := gone()
 		if err != nil {
@@ -70,6 +80,6 @@ func runDrain(ctx context.Context, set *flag.FlagSet, arguments []string) error 
 	seconds := time.Since(begun).Seconds()
 	end()
 	c.result.Objects = &objectsResult{Seconds: seconds}
-	announce("end", map[string]any{"seconds": seconds, "answered": answered})
+	announce("end", map[string]any{"seconds": seconds, "answered": answered, "requests": sent})
 	return c.finish(nil)
 }
