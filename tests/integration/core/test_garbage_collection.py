@@ -20,6 +20,7 @@ from support.waiting import until
 
 GROUP = "gc.example.com"
 _MAPS = "/api/v1/namespaces/default/configmaps"
+_ADDS = 'workqueue_adds_total{name="garbage-collector-controller"}'
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -105,6 +106,79 @@ def test_dependents_are_deleted_although_the_owner_was_not_watched_yet(server: S
     time.sleep(0.5)  # the collector has looked it up and found its owner
     assert ask(server, "DELETE", f"{path}/owner")[0] == 200
     until(lambda: ask(server, "GET", f"{_MAPS}/left")[0] == 404)
+
+
+def examined(server: Server) -> float:
+    """Return how often an object was queued, because it may have to be deleted."""
+    request = urllib.request.Request(f"{server.url}/metrics", headers={"Authorization": "Bearer gc-token"})
+    with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=30) as answer:
+        (line,) = (line for line in answer.read().decode().splitlines() if line.startswith(_ADDS))
+    return float(line.split()[1])
+
+
+def test_changes_of_a_dependent_whose_owner_exists_do_not_examine_it(server: Server) -> None:
+    """Otherwise each status of each pod would cause two reads."""
+    owner = made(server, _MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "stays"}})
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "changes", **owned(owner)}}
+    made(server, _MAPS, body)
+    orphan = {**owner, "metadata": {"name": "never", "uid": "no-such-uid"}}
+
+    def pass_events(name: str) -> None:
+        """Wait until the collector has seen the events up to now: it gets those of one resource in their order."""
+        made(server, _MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **owned(orphan)}})
+        until(lambda: ask(server, "GET", f"{_MAPS}/{name}")[0] == 404)
+
+    pass_events("first")
+    before = examined(server)
+    pass_events("second")
+    alone = examined(server) - before
+    for number in range(20):
+        assert ask(server, "PUT", f"{_MAPS}/changes", {**body, "data": {"number": str(number)}})[0] == 200
+    pass_events("third")
+    assert alone > 0
+    assert examined(server) - before == 2 * alone
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"name": "another"}, {"kind": "Secret"}, {"apiVersion": "apps/v1", "kind": "Deployment"}],
+    ids=["name", "kind", "group"],
+)
+def test_a_reference_that_names_another_object_than_its_uid_is_no_owner(
+    server: Server, changed: dict[str, str], request: pytest.FixtureRequest
+) -> None:
+    name = f"misnamed-{request.node.callspec.id}"
+    owner = made(server, _MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"{name}-owner"}})
+    (reference,) = owned(owner)["ownerReferences"]
+    metadata = {"name": name, "ownerReferences": [{**reference, **changed}]}
+    made(server, _MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+    until(lambda: ask(server, "GET", f"{_MAPS}/{name}")[0] == 404)
+    assert ask(server, "GET", f"{_MAPS}/{name}-owner")[0] == 200
+
+
+def test_an_owner_of_another_namespace_is_no_owner(server: Server) -> None:
+    made(server, "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "far"}})
+    maps = "/api/v1/namespaces/far/configmaps"
+    owner = made(server, maps, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "far"}})
+    made(server, _MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "near", **owned(owner)}})
+    until(lambda: ask(server, "GET", f"{_MAPS}/near")[0] == 404)
+    assert ask(server, "GET", f"{maps}/far")[0] == 200
+
+
+def test_a_dependent_that_appears_during_a_foreground_deletion_is_deleted(server: Server) -> None:
+    owner = made(server, _MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "leaving"}})
+    held = {"name": "held", "finalizers": ["example.com/hold"], **owned(owner)}
+    held["ownerReferences"][0]["blockOwnerDeletion"] = True
+    made(server, _MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": held})
+    assert ask(server, "DELETE", f"{_MAPS}/leaving", {"propagationPolicy": "Foreground"})[0] == 200
+    until(lambda: "deletionTimestamp" in ask(server, "GET", f"{_MAPS}/held")[1]["metadata"])
+    made(server, _MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "late", **owned(owner)}})
+    until(lambda: ask(server, "GET", f"{_MAPS}/late")[0] == 404)
+    assert ask(server, "GET", f"{_MAPS}/leaving")[0] == 200
+    _, live = ask(server, "GET", f"{_MAPS}/held")
+    del live["metadata"]["finalizers"]
+    assert ask(server, "PUT", f"{_MAPS}/held", live)[0] == 200
+    until(lambda: ask(server, "GET", f"{_MAPS}/leaving")[0] == 404)
 
 
 def reflectors(server: Server) -> int:

@@ -11,7 +11,7 @@ from support.growth import assert_linear
 from tetrapod.core.controllers.discovered import DiscoveredResource
 from tetrapod.core.controllers.garbage_collector import GarbageCollector
 from tetrapod.core.controllers.ownership_graph import OwnershipGraph
-from tetrapod.core.controllers.ownership_nodes import Node
+from tetrapod.core.controllers.ownership_nodes import Node, Owner
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.storage.presence import Presence
 from tetrapod.machinery.gvk import GroupVersionResource, Object
@@ -21,7 +21,8 @@ MAPS = GroupVersionResource("", "v1", "configmaps")
 
 
 def node(owners: list[str]) -> Node:
-    return Node("dependent", MAPS, "default", "a", tuple((owner, False) for owner in owners))
+    references = tuple(Owner(owner, "/ConfigMap/a") for owner in owners)
+    return Node("dependent", MAPS, "ConfigMap", "default", "a", references)
 
 
 class EmptyServer:

@@ -128,7 +128,7 @@ class GarbageCollector:
         for gvr in watchable.keys() - self._reflectors.keys():
             if gvr in custom and not self._settled(gvr):
                 continue
-            reflector = NodeReflector(self._client, gvr, self._changed)
+            reflector = NodeReflector(self._client, watchable[gvr], self._changed)
             self._reflectors[gvr] = (reflector, group.create_task(reflector.run()))
         removed = {
             gvr
@@ -259,7 +259,7 @@ class GarbageCollector:
             dependent = self._graph.nodes.get(uid)
             if dependent is None:
                 continue
-            if any(owner == node.uid and block for owner, block in dependent.owners):
+            if any(owner.uid == node.uid and owner.blocks for owner in dependent.owners):
                 blocking = True
             if not dependent.deleting:
                 self._queue.add(uid)

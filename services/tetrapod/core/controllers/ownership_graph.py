@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from tetrapod.core.controllers.ownership_nodes import Node
+from tetrapod.core.controllers.ownership_nodes import Node, Owner
 
 FOREGROUND: Final = "foregroundDeletion"
 """The finalizer of an object that waits until its dependents are deleted."""
@@ -37,19 +37,34 @@ class OwnershipGraph:
     def put(self, old: Node | None, node: Node) -> None:
         """Add or replace a node and its edges to owners.
 
-        The node is examined if it has owners, or if it is being deleted with a finalizer of the collector.
+        The node is examined if it is being deleted with a finalizer of the collector, or if one of its owners may not
+        keep it. Such an owner is not in the graph, has another name than the reference, or waits for its dependents.
+
+        Upstream: processGraphChanges, addDependentToOwners
         """
         uid = node.uid
         self.absent.discard(uid)
         self.nodes[uid] = node
         owners = node.owners
         if old is not None:
-            for owner in {owner for owner, _ in old.owners}.difference(owner for owner, _ in owners):
-                self._unlink(owner, uid)
-        for owner, _ in owners:
-            self.dependents.setdefault(owner, set()).add(uid)
-        if owners or (node.deleting and node.finalizers & {FOREGROUND, ORPHAN}):
+            for former in {owner.uid for owner in old.owners}.difference(owner.uid for owner in owners):
+                self._unlink(former, uid)
+        for owner in owners:
+            self.dependents.setdefault(owner.uid, set()).add(uid)
+        if (node.deleting and node.finalizers & {FOREGROUND, ORPHAN}) or not all(
+            self._keeps(owner, node) for owner in owners
+        ):
             self._examine(uid)
+
+    def _keeps(self, owner: Owner, dependent: Node) -> bool:
+        """Return whether an owner is known to exist and to keep its dependent."""
+        found = self.nodes.get(owner.uid)
+        return (
+            found is not None
+            and found.coordinates == owner.coordinates
+            and found.namespace in ("", dependent.namespace)
+            and not (found.deleting and FOREGROUND in found.finalizers)
+        )
 
     def _unlink(self, owner: str, dependent: str) -> None:
         """Remove the edge between two uids, and examine the owner, which may wait for this dependent."""
@@ -68,8 +83,8 @@ class OwnershipGraph:
         if self.nodes.pop(uid, None) is None:
             return
         self.absent.add(uid)
-        for owner, _ in node.owners:
-            self._unlink(owner, uid)
+        for owner in node.owners:
+            self._unlink(owner.uid, uid)
         for dependent in self.dependents.get(uid, ()):
             self._examine(dependent)
         if not self.dependents.get(uid):

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from tetrapod.core.controllers.discovered import DiscoveredResource
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.reflector import Key, Reflector
 from tetrapod.machinery.gvk import GroupVersionResource, Object
@@ -19,8 +20,11 @@ _NONE: Final = frozenset[str]()
 """Shared by all nodes without finalizers."""
 
 
-class _Owner(msgspec.Struct, rename="camel"):
+class _Reference(msgspec.Struct, rename="camel"):
     uid: str
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
     block_owner_deletion: bool | msgspec.UnsetType | None = msgspec.UNSET
 
 
@@ -29,7 +33,7 @@ class _Metadata(msgspec.Struct, rename="camel"):
     resource_version: str | msgspec.UnsetType = msgspec.UNSET
     uid: str | msgspec.UnsetType = msgspec.UNSET
     namespace: str | msgspec.UnsetType = msgspec.UNSET
-    owner_references: list[_Owner] | msgspec.UnsetType | None = msgspec.UNSET
+    owner_references: list[_Reference] | msgspec.UnsetType | None = msgspec.UNSET
     finalizers: list[str] | msgspec.UnsetType | None = msgspec.UNSET
     deletion_timestamp: str | msgspec.UnsetType | None = msgspec.UNSET
 
@@ -43,6 +47,19 @@ class _Partial(msgspec.Struct):
     metadata: _Metadata
 
 
+class Owner(msgspec.Struct, gc=False, eq=False, frozen=True):
+    """A reference to an owner.
+
+    Attributes:
+        coordinates: as those of the node that it should refer to.
+        blocks: its blockOwnerDeletion.
+    """
+
+    uid: str
+    coordinates: str
+    blocks: bool = False
+
+
 class Node(msgspec.Struct, gc=False, eq=False, frozen=True):
     """A node of the graph: the facts about one object of the cluster.
 
@@ -50,17 +67,22 @@ class Node(msgspec.Struct, gc=False, eq=False, frozen=True):
 
     Attributes:
         namespace: "" for cluster-scoped objects.
-        owners: pairs (uid, blockOwnerDeletion).
         deleting: whether it has a deletionTimestamp.
     """
 
     uid: str
     gvr: GroupVersionResource
+    kind: str
     namespace: str
     name: str
-    owners: tuple[tuple[str, bool], ...] = ()
+    owners: tuple[Owner, ...] = ()
     deleting: bool = False
     finalizers: frozenset[str] = _NONE
+
+    @property
+    def coordinates(self) -> str:
+        """The group, kind and name, in one string: references to owners are many, and each has its own."""
+        return f"{self.gvr.group}/{self.kind}/{self.name}"
 
 
 OnChange = Callable[[GroupVersionResource, Node | None, Node | None], None]
@@ -72,14 +94,15 @@ class NodeReflector(Reflector):
 
     Args:
         client: lists and watches the resource.
-        gvr: the resource.
+        resource: the resource.
         changed: called synchronously for each change with (resource, old, new): old is None for an addition, new
             for a deletion.
     """
 
-    def __init__(self, client: Client, gvr: GroupVersionResource, changed: OnChange) -> None:
-        super().__init__(client, gvr, metadata_only=True, only=_Partial)
+    def __init__(self, client: Client, resource: DiscoveredResource, changed: OnChange) -> None:
+        super().__init__(client, resource.gvr, metadata_only=True, only=_Partial)
         self.nodes: dict[Key, Node] = {}
+        self._kind = resource.kind.kind
         self._changed = changed
 
     def _stored_keys(self) -> Collection[Key]:
@@ -90,7 +113,7 @@ class NodeReflector(Reflector):
         if not obj["metadata"].get("uid"):
             return
         namespace, name = key
-        node = _node(self.gvr, intern(namespace), name, obj["metadata"])
+        node = self._node(intern(namespace), name, obj["metadata"])
         key = node.namespace, name
         old = self.nodes.get(key)
         self.nodes[key] = node
@@ -99,11 +122,14 @@ class NodeReflector(Reflector):
     def _remove(self, key: Key, obj: Object | None) -> None:
         self._changed(self.gvr, self.nodes.pop(key, None), None)
 
+    def _node(self, namespace: str, name: str, metadata: Object) -> Node:
+        owners = tuple(map(_owner, metadata.get("ownerReferences") or ()))
+        finalizers = frozenset(metadata.get("finalizers") or ()) or _NONE
+        deleting = bool(metadata.get("deletionTimestamp"))
+        return Node(metadata["uid"], self.gvr, self._kind, namespace, name, owners, deleting, finalizers)
 
-def _node(gvr: GroupVersionResource, namespace: str, name: str, metadata: Object) -> Node:
-    owners = tuple(
-        (owner["uid"], bool(owner.get("blockOwnerDeletion"))) for owner in metadata.get("ownerReferences") or ()
-    )
-    finalizers = metadata.get("finalizers")
-    deleting = bool(metadata.get("deletionTimestamp"))
-    return Node(metadata["uid"], gvr, namespace, name, owners, deleting, frozenset(finalizers) if finalizers else _NONE)
+
+def _owner(reference: Object) -> Owner:
+    group, _, _ = reference["apiVersion"].rpartition("/")
+    coordinates = f"{group}/{reference['kind']}/{reference['name']}"
+    return Owner(reference["uid"], coordinates, bool(reference.get("blockOwnerDeletion")))
