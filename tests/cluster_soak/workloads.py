@@ -10,6 +10,7 @@ from typing import Any, Final
 from cluster.commands import run
 from cluster.settings import NODES, Node, Paths
 from support.https_client import HttpsClient, created, patched
+from support.service_accounts import wait_for_service_account
 
 NAMESPACE: Final = "soak"
 CORE: Final = f"/api/v1/namespaces/{NAMESPACE}"
@@ -57,8 +58,7 @@ class Workloads:
     def create(self) -> None:
         """Create them."""
         created(self.client, "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-        account = f"{CORE}/serviceaccounts/default"
-        self.client.until(lambda reply: reply.status == 200, "GET", account)
+        wait_for_service_account(self.client.call, NAMESPACE)
         for name in DEPLOYMENTS:
             created(self.client, f"{APPS}/deployments", _workload(name, _server(name), replicas=2))
             created(self.client, f"{CORE}/services", _service(name))

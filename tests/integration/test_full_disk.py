@@ -16,6 +16,7 @@ import pytest
 from support.disks import STRACE, fill, mounts_allowed, quota_exceeded, small_disk
 from support.etcd import Etcd, etcd_36
 from support.server import Server, running
+from support.service_accounts import wait_for_service_account
 from support.waiting import until
 from support.wire import Answer, Client
 
@@ -128,7 +129,7 @@ def test_finalizers_grace_periods_and_namespaces_do_not_stop_deletions_on_a_full
     for number in range(20):
         assert client("POST", maps, {"metadata": {"name": f"m{number}"}}).status == 201
     assert create(client, "finalized", finalizers=["example.com/held"]).status == 201
-    until(lambda: client("GET", "/api/v1/namespaces/default/serviceaccounts/default").status, lambda code: code == 200)
+    wait_for_service_account(client)
     pod = {"metadata": {"name": "p"}, "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}}
     assert client("POST", "/api/v1/namespaces/default/pods", pod).status == 201
     fill(disk)

@@ -68,17 +68,6 @@ def feature_gates(gates: Iterable[str], *, enabled: bool) -> str:
     return f"--feature-gates={','.join(f'{gate}={str(enabled).lower()}' for gate in gates)}"
 
 
-def ensure_service_account(client: HttpsClient) -> None:
-    """Wait until a server answers, and create the ServiceAccount that pods of the namespace `default` need.
-
-    In Tetrapod a controller creates it. A kube-apiserver runs without its controllers.
-    """
-    accounts = "/api/v1/namespaces/default/serviceaccounts"
-    found = client.until(lambda reply: reply.status in (200, 404), "GET", f"{accounts}/default", timeout=30)
-    if found.status == 404:
-        client.call("POST", accounts, {"metadata": {"name": "default"}})
-
-
 def _with_certificate(server: kube_apiserver.KubeApiserver) -> Path:
     """Write a kubeconfig with the administrator's client certificate, and return its path."""
     authority, certificate, key = (

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from support.server import Server, running
+from support.service_accounts import wait_for_service_account
 from support.waiting import until
 
 TOKENS = 'admin-token,admin,u-admin,"system:masters"\nalice-token,alice,u-alice,"developers"\n'
@@ -92,7 +93,7 @@ def config_map(name: str = "a", **more: Any) -> Any:
 def legacy_token(audited: Audited, name: str) -> str:
     """Create a Secret with a token and return the token."""
     path = "/api/v1/namespaces/default"
-    until(lambda: audited.ask("GET", f"{path}/serviceaccounts/default").status == 200)
+    wait_for_service_account(audited.ask)
     metadata = {"name": name, "annotations": {"kubernetes.io/service-account.name": "default"}}
     audited.ask("POST", f"{path}/secrets", {"metadata": metadata, "type": "kubernetes.io/service-account-token"})
     until(lambda: "token" in (audited.ask("GET", f"{path}/secrets/{name}").json.get("data") or {}))

@@ -11,6 +11,7 @@ import pytest
 
 from integration.audit.conftest import Audited, config_map, legacy_token
 from support.definitions import definition
+from support.service_accounts import wait_for_service_account
 from support.waiting import until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -219,7 +220,7 @@ def test_impersonation_logs_both_users(audited: Audited) -> None:
 
 
 def test_issued_tokens_and_deprecated_versions_are_annotated(audited: Audited) -> None:
-    until(lambda: audited.ask("GET", "/api/v1/namespaces/default/serviceaccounts/default").status == 200)
+    wait_for_service_account(audited.ask)
     event = audited.last("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", {"spec": {}})
     assert re.fullmatch(r"JTI=[-0-9a-f]{36}", event["annotations"]["authentication.kubernetes.io/issued-credential-id"])
     assert audited.last("GET", "/api/v1/namespaces/default/endpoints")["annotations"]["k8s.io/deprecated"] == "true"
@@ -244,7 +245,7 @@ def test_a_legacy_token_is_annotated(audited: Audited) -> None:
 
 
 def test_pod_security_annotates_violations(audited: Audited) -> None:
-    until(lambda: audited.ask("GET", "/api/v1/namespaces/strict/serviceaccounts/default").status == 200)
+    wait_for_service_account(audited.ask, "strict")
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     event = audited.last("POST", "/api/v1/namespaces/strict/pods?dryRun=All", pod)
     notes = event["annotations"]

@@ -18,6 +18,7 @@ import pytest
 from integration.audit.conftest import Audited, config_map, legacy_token
 from support.etcd import Etcd, running_etcd
 from support.server import running
+from support.service_accounts import wait_for_service_account
 from support.services import Services, running_services
 from support.waiting import until
 from tetrapod.machinery.golang.durations import parse_duration
@@ -56,7 +57,7 @@ def test_events_include_request_and_response_of_other_services(front: Audited) -
 
 def test_rejections_and_annotations_of_other_services_are_logged(front: Audited) -> None:
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-    until(lambda: front.ask("GET", "/api/v1/namespaces/strict/serviceaccounts/default").status == 200)
+    wait_for_service_account(front.ask, "strict")
     event = front.last("POST", "/api/v1/namespaces/strict/pods?dryRun=All", pod)
     assert event["annotations"]["pod-security.kubernetes.io/audit-violations"].startswith("would violate PodSecurity")
     missing = front.last("HEAD", "/api/v1/namespaces/default/configmaps/missing")
@@ -205,7 +206,7 @@ def test_annotations_of_a_connection_through_another_service_are_logged(front: A
             "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
         }
         assert front.ask("POST", "/api/v1/nodes", {"metadata": {"name": "n"}, "status": status}).status == 201
-        until(lambda: front.ask("GET", "/api/v1/namespaces/default/serviceaccounts/default").status == 200)
+        wait_for_service_account(front.ask)
         assert front.ask("POST", pods, pod).status == 201
         for path, obj in (("validatingadmissionpolicies", policy), ("validatingadmissionpolicybindings", binding)):
             assert front.ask("POST", f"/apis/{group}/{path}", obj).status == 201

@@ -13,6 +13,7 @@ import pytest
 from support.failing_starts import start_error
 from support.https_client import HttpsClient, Reply
 from support.server import free_port, running
+from support.service_accounts import wait_for_service_account
 from support.services import running_services
 from support.token_signer import TokenSigner
 from support.waiting import until
@@ -56,7 +57,7 @@ def running_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Signed]
         flag = f"--service-account-signing-endpoint={plugin.endpoint}"
         with running(directory / "data", flag) as server:
             client = HttpsClient(server.kubeconfig)
-            until(lambda: client.call("GET", ACCOUNT).status, lambda status: status == 200)
+            wait_for_service_account(client.call)
             yield Signed(client, plugin)
 
 
@@ -184,7 +185,7 @@ def test_four_services_use_the_plugin_of_auth(tmp_path: Path) -> None:
         flags = (f"--service-account-signing-endpoint={plugin.endpoint}",)
         with running_services(tmp_path / "services", auth=flags) as services:
             signed = Signed(HttpsClient(services.kubeconfig), plugin)
-            until(lambda: signed.client.call("GET", ACCOUNT).status, lambda status: status == 200)
+            wait_for_service_account(signed.client.call)
             token = signed.token()
             assert claims_of(token) == plugin.signed[-1]
             assert signed.review(token)["authenticated"] is True

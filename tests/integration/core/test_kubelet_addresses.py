@@ -11,14 +11,14 @@ import pytest
 
 from support.https_client import MERGE, HttpsClient
 from support.server import running
-from support.waiting import until
+from support.service_accounts import wait_for_service_account
 
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpsClient]:
     with running(tmp_path_factory.mktemp("server")) as server:
         client = HttpsClient(server.kubeconfig)
-        until(lambda: client.call("GET", "/api/v1/namespaces/default/serviceaccounts/default").status == 200)
+        wait_for_service_account(client.call)
         yield client
 
 

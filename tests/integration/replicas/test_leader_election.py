@@ -7,6 +7,7 @@ import re
 import pytest
 
 from integration.replicas.conftest import ADDRESSES, FLAGS, endpoint
+from support.service_accounts import wait_for_service_account
 from support.services import Services
 from support.waiting import until
 from support.wire import Client, Endpoint
@@ -30,10 +31,7 @@ def leads(services: Services, key: str) -> bool:
 def account_comes(client: Client, namespace: str) -> bool:
     """Wait for work of a controller."""
     assert client("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}}).status == 201
-    until(
-        lambda: client("GET", f"/api/v1/namespaces/{namespace}/serviceaccounts/default").status,
-        lambda status: status == 200,
-    )
+    wait_for_service_account(client, namespace)
     return True
 
 

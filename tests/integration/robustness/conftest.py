@@ -9,10 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from support.attacked import Attacked, four_services, one_process
-from support.waiting import until
+from support.service_accounts import wait_for_service_account
 from support.wire import Client
-
-_ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
 
 
 @pytest.fixture(scope="session", params=["one process", pytest.param("four services", marks=pytest.mark.long)])
@@ -20,7 +18,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     form = one_process if request.param == "one process" else four_services
     with form(tmp_path_factory.mktemp("robustness")) as server:
         with Client(server) as client:
-            until(lambda: client("GET", _ACCOUNT).status == 200)  # pods of the namespace are rejected before
+            wait_for_service_account(client)
         yield server
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from support.etcd import Etcd, running_etcd
-from support.forms import ensure_service_account, serving_over
+from support.forms import serving_over
 from support.https_client import HttpsClient
+from support.service_accounts import ensure_service_account
 from tetrapod.machinery.gvk import Object
 
 JSON: Final = "--storage-media-type=application/json"

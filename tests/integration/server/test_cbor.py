@@ -7,6 +7,7 @@ import http.client
 import json
 import sqlite3
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ import pytest
 
 from support.definitions import definition
 from support.server import Server, running
+from support.service_accounts import wait_for_service_account
 from support.waiting import until
 from tetrapod.machinery import cbor
 
@@ -69,7 +71,7 @@ def serve_widgets(server: Server) -> None:
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     assert call(server, "POST", path, body, content_type=JSON, accept=JSON).status == 201
     until(lambda: call(server, "GET", WIDGETS, accept=JSON).status == 200)
-    until(lambda: call(server, "GET", "/api/v1/namespaces/default/serviceaccounts/default", accept=JSON).status == 200)
+    wait_for_service_account(partial(call, server, accept=JSON))
 
 
 @pytest.fixture(scope="module")

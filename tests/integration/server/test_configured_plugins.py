@@ -13,6 +13,7 @@ import pytest
 from support.failing_starts import failed_start
 from support.https_client import MERGE, HttpsClient
 from support.server import running
+from support.service_accounts import wait_for_service_account
 from support.waiting import until
 from support.webhook import Answer, WebhookServer, allowed, webhook_server
 
@@ -118,7 +119,7 @@ def pod(name: str, image: str = "good", **spec: Any) -> Any:
 def namespace(client: HttpsClient, name: str, **metadata: Any) -> str:
     """Create a namespace and return the path of its pods, once pods can be created."""
     assert client.call("POST", "/api/v1/namespaces", {"metadata": {"name": name, **metadata}}).status == 201
-    until(lambda: client.call("GET", f"/api/v1/namespaces/{name}/serviceaccounts/default").status == 200)
+    wait_for_service_account(client.call, name)
     return f"/api/v1/namespaces/{name}/pods"
 
 

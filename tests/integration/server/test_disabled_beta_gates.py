@@ -14,8 +14,9 @@ import pytest
 
 from support.definitions import definition
 from support.etcd import running_etcd
-from support.forms import ETCD, SQLITE, STOCK, ensure_service_account, feature_gates, serving, serving_over
+from support.forms import ETCD, SQLITE, STOCK, feature_gates, serving, serving_over
 from support.https_client import MERGE, HttpsClient, Reply, created, patched
+from support.service_accounts import ensure_service_account
 
 GATES: Final = (
     "APIServerIdentity",

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import pytest
 
-from support.forms import FORMS, ensure_service_account, feature_gates, serving
+from support.forms import FORMS, feature_gates, serving
 from support.https_client import MERGE, HttpsClient, Reply, causes
+from support.service_accounts import ensure_service_account
 from tetrapod.machinery.gvk import Object
 
 OFF: Final = (

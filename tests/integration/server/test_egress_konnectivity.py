@@ -19,6 +19,7 @@ from support.etcd import Etcd, running_etcd
 from support.https_client import MERGE, HttpsClient
 from support.konnectivity import Konnectivity, konnectivity
 from support.server import Server, freeze, running
+from support.service_accounts import wait_for_service_account
 from support.waiting import eventually, until
 from support.webhook import WebhookServer, allowed, webhook_server
 from tetrapod.generic.dialing import DialError
@@ -66,7 +67,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, proxy: Konnectivity) -> It
         flags = (f"--egress-selector-config-file={path}", f"--etcd-servers={etcd.url}")
         with running(tmp_path_factory.mktemp("server"), *flags) as server:
             client = HttpsClient(server.kubeconfig)
-            until(lambda: client.call("GET", "/api/v1/namespaces/default/serviceaccounts/default").status == 200)
+            wait_for_service_account(client.call)
             yield Cluster(server, client, webhook, etcd)
 
 

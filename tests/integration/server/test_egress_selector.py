@@ -18,6 +18,7 @@ from support.etcd import running_etcd
 from support.failing_starts import start_error
 from support.https_client import MERGE, HttpsClient
 from support.server import Server, running
+from support.service_accounts import wait_for_service_account
 from support.waiting import until
 from support.webhook import WebhookServer, allowed, webhook_server
 from tetrapod.auth.oidc.authenticator import JwtAuthenticator
@@ -91,7 +92,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         flags = (f"--egress-selector-config-file={path}", "--etcd-servers=http://etcd.example:2379")
         with running(tmp_path_factory.mktemp("server"), *flags) as server:
             client = HttpsClient(server.kubeconfig)
-            until(lambda: client.call("GET", "/api/v1/namespaces/default/serviceaccounts/default").status == 200)
+            wait_for_service_account(client.call)
             yield Cluster(server, client, webhook, for_cluster, for_control_plane, for_etcd)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from support.forms import FORMS, serving
 from support.https_client import MERGE, HttpsClient, Reply, causes
+from support.service_accounts import ensure_service_account
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.timestamps import format_time
 
@@ -234,8 +235,7 @@ def test_a_final_condition_cannot_be_reverted(client: HttpsClient) -> None:
 
 
 def test_the_responders_of_a_pod_are_validated(client: HttpsClient) -> None:
-    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
-    client.call("POST", "/api/v1/namespaces/default/serviceaccounts", account)  # kube-apiserver creates none by itself
+    ensure_service_account(client)
 
     def create_pod(name: str, **fields: Any) -> Reply:
         containers = [{"name": "c", "image": "i"}]

@@ -11,6 +11,7 @@ from support.failing_starts import start_error
 from support.forms import feature_gates
 from support.https_client import HttpsClient
 from support.server import running
+from support.service_accounts import wait_for_service_account
 
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -87,7 +88,7 @@ def test_a_reader_opens_a_stream_without_the_gate_that_authorizes_create(
             "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "bob"}],
         }
         assert client.call("POST", f"{RBAC}/clusterrolebindings", binding).status == 201
-        client.until(lambda reply: reply.status == 200, "GET", f"{ACCOUNTS}/default", timeout=60)
+        wait_for_service_account(client.call)
         assert client.call("POST", "/api/v1/namespaces/default/pods", POD).status == 201
         path = "/api/v1/namespaces/default/pods/p/exec?command=id&stdout=1"
         rejection = bob.until(lambda reply: reply.status == expected, "GET", path, timeout=60)
@@ -102,7 +103,7 @@ def test_a_node_requests_any_audience_without_the_gate_that_restricts_them(tmp_p
     )
     with running(tmp_path, *flags) as server:
         client = HttpsClient(server.kubeconfig)
-        client.until(lambda reply: reply.status == 200, "GET", f"{ACCOUNTS}/default", timeout=60)
+        wait_for_service_account(client.call)
         assert client.call("POST", "/api/v1/nodes", {"metadata": {"name": "n1"}}).status == 201
         spec = {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]}
         pod = {"metadata": {"name": "p"}, "spec": spec}
@@ -196,7 +197,7 @@ def test_requests_are_treated_as_their_gates_say(tmp_path: Path) -> None:
         assert "closed.example.com" in rejection.message
         node = {"metadata": {"name": "n1", "labels": {"topology.kubernetes.io/zone": "z"}}}
         assert client.call("POST", "/api/v1/nodes", node).status == 201
-        client.until(lambda reply: reply.status == 200, "GET", f"{ACCOUNTS}/default", timeout=60)
+        wait_for_service_account(client.call)
         pod = {"metadata": {"name": "p"}, "spec": {**POD["spec"], "nodeName": "n1"}}
         assert "labels" not in client.call("POST", "/api/v1/namespaces/default/pods", pod).body["metadata"]
         body = {"metadata": {"uid": "other"}, "spec": {}}

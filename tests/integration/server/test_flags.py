@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from support.failing_starts import start_error
 from support.https_client import HttpsClient
 from support.server import running
+from support.service_accounts import wait_for_service_account
 from support.waiting import until
 
 POD = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -30,7 +31,7 @@ def test_supported_flags_have_their_effects(tmp_path: Path) -> None:
         client = HttpsClient(server.kubeconfig)
         for path in ("/debug/pprof", "/debug/pprof/goroutine", "/debug/flags/v"):
             assert client.call("GET", path).status == 404
-        client.until(lambda reply: reply.status == 200, "GET", "/api/v1/namespaces/default/serviceaccounts/default")
+        wait_for_service_account(client.call)
         metrics = client.call("GET", "/metrics").body + client.call("GET", "/metrics/slis").body
         shown = {line.split()[2] for line in metrics.splitlines() if line.startswith("# TYPE ")}
         assert {"apiserver_request_sli_duration_seconds", "process_open_fds", "kubernetes_healthchecks_total"} <= shown

@@ -12,8 +12,9 @@ from typing import Final
 import pytest
 
 from support.etcd import Etcd, running_etcd
-from support.forms import ETCD, STOCK, ensure_service_account, feature_gates, serving_over
+from support.forms import ETCD, STOCK, feature_gates, serving_over
 from support.https_client import HttpsClient, created
+from support.service_accounts import ensure_service_account
 from tetrapod.machinery.gvk import Object
 
 GATE: Final = "AllowUnsafeMalformedObjectDeletion"

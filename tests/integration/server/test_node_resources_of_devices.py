@@ -12,8 +12,9 @@ from typing import Any, Final
 import pytest
 
 from support.etcd import running_etcd
-from support.forms import ETCD, FORMS, SQLITE, STOCK, ensure_service_account, feature_gates, serving, serving_over
+from support.forms import ETCD, FORMS, SQLITE, STOCK, feature_gates, serving, serving_over
 from support.https_client import MERGE, HttpsClient, Reply, causes
+from support.service_accounts import ensure_service_account
 from tetrapod.machinery.gvk import Object
 
 GATE: Final = "DRANodeAllocatableResources"

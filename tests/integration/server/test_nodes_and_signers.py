@@ -24,7 +24,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from support.https_client import Reply
 from support.server import running
+from support.service_accounts import wait_for_service_account
 from support.services import running_services
 from support.waiting import until
 
@@ -81,7 +83,7 @@ def serving(form: str, directory: Path) -> Iterator[Users]:
 @pytest.fixture(scope="module", params=["one process", "four services"])
 def users(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Users]:
     with serving(request.param, tmp_path_factory.mktemp("nodes")) as users:
-        until(lambda: users.call("admin", "GET", f"{ACCOUNTS}/default")[0] == 200)
+        wait_for_service_account(lambda method, path: Reply(*users.call("admin", method, path), []))
         grant(users, "publisher", CERTIFICATES, ["clustertrustbundles"], ["create", "update", "patch", "get"])
         grant(users, "signer", CERTIFICATES, ["podcertificaterequests/status"], ["update", "patch", "get"])
         for name in ("n1", "n2"):

@@ -17,8 +17,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from support.etcd import running_etcd
-from support.forms import ETCD, FORMS, STOCK, ensure_service_account, feature_gates, serving, serving_over
+from support.forms import ETCD, FORMS, STOCK, feature_gates, serving, serving_over
 from support.https_client import MERGE, HttpsClient, Reply, causes, created
+from support.service_accounts import ensure_service_account
 from tetrapod.machinery.gvk import Object
 
 GATES: Final = (

@@ -11,8 +11,9 @@ from typing import Any, Final
 import pytest
 
 from support.etcd import running_etcd
-from support.forms import ETCD, SQLITE, STOCK, ensure_service_account, feature_gates, serving, serving_over
+from support.forms import ETCD, SQLITE, STOCK, feature_gates, serving, serving_over
 from support.https_client import MERGE, HttpsClient, created, patched
+from support.service_accounts import ensure_service_account
 from tetrapod.machinery.gvk import Object
 
 FIXES: Final = ("PodLevelResourcesFixDefaulting", "PodLevelResourcesFixKubeletQOSClass")

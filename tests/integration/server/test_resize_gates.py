@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import pytest
 
-from support.forms import SQLITE, STOCK, ensure_service_account, feature_gates, serving
+from support.forms import SQLITE, STOCK, feature_gates, serving
 from support.https_client import HttpsClient, Reply, causes, created, patched
+from support.service_accounts import ensure_service_account
 from tetrapod.machinery.gvk import Object
 
 STRATEGIC: Final = "application/strategic-merge-patch+json"

@@ -12,10 +12,10 @@ import pytest
 
 from support.forms import SQLITE, STOCK, serving
 from support.https_client import HttpsClient, Reply
+from support.service_accounts import ensure_service_account
 
 GATE = "InPlacePodVerticalScalingMemoryBackedVolumes"
 PODS = "/api/v1/namespaces/default/pods"
-ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 
 
 def _volumes(memory: str | None = "100Mi", disk: str = "100Mi") -> list[dict[str, Any]]:
@@ -27,9 +27,7 @@ def _volumes(memory: str | None = "100Mi", disk: str = "100Mi") -> list[dict[str
 
 
 def _pod(client: HttpsClient, name: str, node: str) -> dict[str, Any]:
-    account = client.until(lambda reply: reply.status in (200, 404), "GET", f"{ACCOUNTS}/default", timeout=60)
-    if account.status == 404:
-        client.call("POST", ACCOUNTS, {"metadata": {"name": "default"}})
+    ensure_service_account(client)
     spec = {"nodeName": node, "containers": [{"name": "c", "image": "i"}], "volumes": _volumes()}
     reply = client.call("POST", PODS, {"metadata": {"name": name}, "spec": spec})
     assert reply.status == 201, reply.message

@@ -9,6 +9,7 @@ import pytest
 
 from support.forms import FORMS, SQLITE, feature_gates, serving
 from support.https_client import MERGE, HttpsClient, Reply, causes
+from support.service_accounts import ensure_service_account
 from tetrapod.machinery.gvk import Object
 
 GATES: Final = (
@@ -287,8 +288,7 @@ def pod(name: str, **fields: Any) -> Object:
 
 
 def test_the_group_of_a_pod_is_validated(client: HttpsClient) -> None:
-    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
-    client.call("POST", "/api/v1/namespaces/default/serviceaccounts", account)  # kube-apiserver creates none by itself
+    ensure_service_account(client)
     replies = [client.call("POST", PODS, pod("p", schedulingGroup=group)) for group in ({}, {"podGroupName": "A"})]
     assert [causes(reply) for reply in replies] == [
         ["spec.schedulingGroup.podGroupName: Invalid value: null: must specify one of: `podGroupName`"],

@@ -13,6 +13,7 @@ import pytest
 from support.failing_starts import failed_start
 from support.https_client import HttpsClient
 from support.server import running
+from support.service_accounts import wait_for_service_account
 
 MAPS = "/api/v1/namespaces/uncached/configmaps"
 SECRETS = "/api/v1/namespaces/uncached/secrets"
@@ -105,7 +106,7 @@ def test_without_watch_caches_everything_is_read_from_the_store(tmp_path: Path) 
         client = HttpsClient(server.kubeconfig)
         assert client.call("POST", "/api/v1/namespaces/default/secrets", {"metadata": {"name": "a"}}).status == 201
         assert client.call("GET", "/api/v1/namespaces/default/secrets/a").status == 200
-        client.until(lambda reply: reply.status == 200, "GET", "/api/v1/namespaces/default/serviceaccounts/default")
+        wait_for_service_account(client.call)
         assert 'storage="watchcache"' not in client.call("GET", "/metrics").body
 
 
