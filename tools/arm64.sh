@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs the wheel on arm64, in an emulator where this machine has another processor: starts `tetrapod up`, creates and reads objects by
-# kubectl, and runs the unit tests that are given. Needs root, debootstrap and a running Docker (tools/prepare.sh image). An emulated server
-# takes minutes to start, and tests that limit CPU time fail in an emulator.
+# Test the wheel on arm64, in an emulator if this machine has another processor: start `tetrapod up`, create and read objects with kubectl,
+# and run the given unit tests. It needs root, debootstrap and a running Docker (tools/prepare.sh image). An emulated server takes minutes
+# to start, and tests that limit CPU time fail in an emulator.
 #   tools/arm64.sh [TESTS…]
 set -eu
 cd "$(dirname "$0")/.."
@@ -16,16 +16,16 @@ finish() {
 }
 trap finish EXIT
 
-install() { # PACKAGE…: for the Python of the image, by uv, since pip takes minutes in the emulator
+install() { # PACKAGE…: install packages for the Python of the image with uv, because pip takes minutes in the emulator
     "$python" -m uv --quiet pip install --python-platform aarch64-unknown-linux-gnu --python-version 3.13 --only-binary :all: \
         --target "$directory/packages" "$@"
 }
-start() { # OPTION… -- ARGUMENT…: Python in a container
+start() { # OPTION… -- ARGUMENT…: run Python in a container
     options=
     while [ "$1" != -- ]; do options="$options $1"; shift; done
     shift
     # shellcheck disable=SC2086
-    # Without --platform: Docker 20.10 gives an imported image the architecture of the machine.
+    # --platform is not given, because Docker 20.10 records the architecture of the machine for an imported image.
     docker run --network host --volume "$directory:/work" --workdir /work --env PYTHONPATH=packages:tests \
         $options "$image" python3 "$@"
 }

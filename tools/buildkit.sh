@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs a command with a BuildKit daemon, whose address is in $BUILDKIT_HOST, and with buildctl in $PATH. Both are built from their module
-# once, at the version of tools/buildkit/go.mod. Needs root and runc.
+# Run a command with a BuildKit daemon, whose address is in $BUILDKIT_HOST, and with buildctl in $PATH. The first run builds both from
+# their Go module, at the version in tools/buildkit/go.mod. The script needs root and runc.
 #   tools/buildkit.sh COMMAND…
 # The directory is below $TETRAPOD_CACHE, else below ~/.cache/tetrapod.
 set -eu

@@ -1,21 +1,21 @@
 #!/bin/sh
-# Builds what `make cluster` and `make conformance` run beside Tetrapod and the components of tools/stock.sh, from the modules pinned
-# below tools/cluster, once, and prints their directory.
-#   tools/cluster.sh              builds what is missing for a cluster: kubelet, kube-proxy, containerd, CNI plugins, CoreDNS, a
-#                                 provisioner of volumes, agnhost
-#   tools/cluster.sh conformance  builds the conformance suite too, and what it runs: kubectl, ginkgo, a registry, programs of images
-#   tools/cluster.sh kind         builds what a node image of kind has beside, in the directory kind below: kubeadm, kubectl, the control
-#                                 plane with its etcd, crictl, kube-router for pods' network and NetworkPolicies
+# Build the programs that `make cluster` and `make conformance` run beside Tetrapod and the components of tools/stock.sh, and print their
+# directory. They are built once, from the modules that are pinned below tools/cluster.
+#   tools/cluster.sh              builds the programs of a cluster: kubelet, kube-proxy, containerd, CNI plugins, CoreDNS, a provisioner of
+#                                 volumes, agnhost
+#   tools/cluster.sh conformance  also builds the conformance suite and its programs: kubectl, ginkgo, a registry, programs of images
+#   tools/cluster.sh kind         also builds the other programs of a node image of kind, into the subdirectory kind: kubeadm, kubectl, the
+#                                 control plane with its etcd, crictl, and kube-router for the network of pods and NetworkPolicies
 #   tools/cluster.sh registry     builds only the registry (CNCF distribution)
 #   tools/cluster.sh --where      only prints the directory
-# The directory is below $TETRAPOD_CACHE, else below ~/.cache/tetrapod. The first build takes minutes of two cores.
+# The directory is below $TETRAPOD_CACHE, else below ~/.cache/tetrapod. The first build takes several minutes on two cores.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 version=$(sed -n 's|^\t*\(require \)*k8s.io/kubernetes v||p' "$here/cluster/kubernetes/go.mod")
 directory="${TETRAPOD_CACHE:-$HOME/.cache/tetrapod}/cluster-$version"
 
-# MODULE PACKAGE [go build arguments...]: builds a program below tools/cluster/MODULE, which is called like the end of its package. A program
-# of our own, from MODULE/main.go, is built again when that file has changed.
+# MODULE PACKAGE [go build arguments...]: build a package in the module tools/cluster/MODULE. The program is named after the last element of
+# the package. If the package is `.`, the program is this project's MODULE/main.go, and is built again when that file has changed.
 build() {
     module=$1 package=$2 name=${2##*/}
     shift 2
@@ -47,7 +47,7 @@ elif [ "${1:-}" != --where ]; then
     kubernetes k8s.io/kubernetes/cmd/kube-proxy
     kubernetes k8s.io/kubernetes/test/images/agnhost
     source=$(cd "$here/cluster/kubernetes" && GOFLAGS=-mod=readonly go list -m -f '{{.Dir}}' k8s.io/kubernetes)
-    if [ ! -d "$directory/files" ]; then # files of images
+    if [ ! -d "$directory/files" ]; then # These files are copied into images of the suite
         mkdir "$directory/files.$$"
         cp "$source/test/images/agnhost/porter/localhost.crt" "$source/test/images/agnhost/porter/localhost.key" "$directory/files.$$"
         for name in kitten nautilus; do cp -r "$source/test/images/$name/html" "$directory/files.$$/$name"; done

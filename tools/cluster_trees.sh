@@ -1,8 +1,8 @@
 #!/bin/sh
-# Makes two tar archives in the directory $1, the bases of the images of `make cluster`, since the registry of these images is not asked:
+# Make two tar archives in the directory $1. The images of `make cluster` are built on them, because no image registry is used:
 #   debian.tar   a Debian system with the commands that the images of upstream's suite have
 #   busybox.tar  busybox with the libraries that it needs
-# Needs root and debootstrap. Does nothing where this version of the script has made both.
+# The script needs root and debootstrap. It does nothing if this version of it has made both archives already.
 set -eu
 directory=$1
 if cmp -s "$0" "$directory/cluster_trees.sh"; then exit 0; fi
@@ -32,10 +32,10 @@ printf 'root:x:0:\nnobody:x:65534:\n' > "$small/etc/group"
 ln -sf bash "$root/bin/sh"
 rm "$small/bin/sh"
 cc -O2 -static -o "$small/bin/sh" "$(dirname "$0")/cluster/busybox/sh.c"
-# The user and the group of a spec about the groups of a user in an image.
+# A spec about the groups of a user expects this user and this group in the image.
 printf 'user-defined-in-image:x:1000:1000::/home:/bin/sh\n' >> "$root/etc/passwd"
 printf 'user-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n' >> "$root/etc/group"
-# Commands that only busybox has here, such as vi.
+# Link the commands that only busybox has, such as vi.
 mkdir -p "$root/usr/local/bin"
 for name in $(chroot "$root" busybox --list); do
     if ! chroot "$root" sh -c "command -v $name" >/dev/null; then ln -s /bin/busybox "$root/usr/local/bin/$name"; fi

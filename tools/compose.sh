@@ -1,7 +1,7 @@
 #!/bin/sh
-# Prints the directory of a Docker configuration (DOCKER_CONFIG) in which `docker compose` and BuildKit work: the machine's own, else one
-# with plug-ins that are built from their Go modules, once, at the versions of tools/compose/go.mod.
-# The directory is below $TETRAPOD_CACHE, else below ~/.cache/tetrapod. Building needs Go and takes a few minutes.
+# Print the directory of a Docker configuration (DOCKER_CONFIG) in which `docker compose` and BuildKit work. If that of this machine lacks
+# the plug-ins, build them once from their Go modules, at the versions in tools/compose/go.mod, into a configuration of their own.
+# It is below $TETRAPOD_CACHE, else below ~/.cache/tetrapod. Building needs Go and takes a few minutes.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 if docker compose version >/dev/null 2>&1 && docker buildx version >/dev/null 2>&1; then

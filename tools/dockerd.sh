@@ -1,14 +1,14 @@
 #!/bin/sh
-# Starts a Docker engine where none runs, in the background, and waits until it answers. Its log: $TETRAPOD_CACHE/dockerd.log.
+# If no Docker engine runs, start one in the background, and wait until it answers. It logs to $TETRAPOD_CACHE/dockerd.log.
 set -eu
 if docker info >/dev/null 2>&1; then exit 0; fi
 cache="${TETRAPOD_CACHE:-$HOME/.cache/tetrapod}"
 mkdir -p "$cache"
-# systemd may have a unit of a Docker that was installed a moment ago.
+# If Docker was installed a moment ago, systemd may have its unit.
 if [ -d /run/systemd/system ]; then
     systemctl start docker
 else
-    # Where even root lacks a capability, runc rejects privileged containers, which ask for all.
+    # In some sandboxes even root lacks a capability. runc rejects privileged containers there, because they request all capabilities.
     runtime=
     bounding=0x$(sed -n 's/^CapBnd:[[:space:]]*//p' /proc/self/status)
     if [ $((bounding)) -ne $(((2 << $(cat /proc/sys/kernel/cap_last_cap)) - 1)) ]; then

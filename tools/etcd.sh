@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds etcd (`tools/etcd.sh etcdctl`: its client) from the Go module pinned in tools/etcd/go.mod, once, and prints the path of the binary.
-# The directory is below $TETRAPOD_CACHE, else below ~/.cache/tetrapod. Needs Go; the first run takes a few minutes.
+# Build etcd, or its client with `tools/etcd.sh etcdctl`, once from the module pinned in tools/etcd/go.mod, and print the path of the binary.
+# The directory is below $TETRAPOD_CACHE, else below ~/.cache/tetrapod. The script needs Go, and the first run takes a few minutes.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 version=$(sed -n 's|^[[:space:]]*go.etcd.io/etcd/server/v3 v||p' "$here/etcd/go.mod")

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Builds a program from its Go module, once, and prints the path of the binary.
+# Build a program once from its Go module, and print the path of the binary.
 #   tools/go_install.sh DIRECTORY PACKAGE@VERSION [go install arguments...]
-# DIRECTORY is below $TETRAPOD_CACHE, else below ~/.cache/tetrapod. Needs Go.
+# DIRECTORY is below $TETRAPOD_CACHE, else below ~/.cache/tetrapod. The script needs Go.
 set -eu
 directory="${TETRAPOD_CACHE:-$HOME/.cache/tetrapod}/$1"
 source=$2
 shift 2
 name=${source%@*}
-case ${name##*/} in v[0-9]*) name=${name%/*} ;; esac  # go leaves out the suffix of a major version, too
+case ${name##*/} in v[0-9]*) name=${name%/*} ;; esac  # `go install` omits the suffix of a major version, too
 name=${name##*/}
 if [ ! -x "$directory/$name" ]; then
     mkdir -p "$directory"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds h2spec, which tests HTTP/2 servers, from the module pinned in tools/h2spec/go.mod, once, and prints its directory.
-#   tools/h2spec.sh          builds it if it is missing: half a minute the first time
+# Build h2spec, which tests HTTP/2 servers, once from the module pinned in tools/h2spec/go.mod, and print its directory.
+#   tools/h2spec.sh          builds it if it is missing, which takes half a minute
 #   tools/h2spec.sh --where  only prints the directory
 # The directory is below $TETRAPOD_CACHE, else below ~/.cache/tetrapod.
 set -eu

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints the path of a helm: the machine's own, else one built from its Go module, once, which takes a few minutes.
+# Print the path of helm. If this machine has none, build it once from its Go module, which takes a few minutes.
 set -eu
 version=v3.19.2
 if command -v helm; then exit 0; fi

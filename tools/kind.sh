@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints the path of kind: the machine's own, else one built from its Go module, once.
+# Print the path of kind. If this machine has none, build it once from its Go module.
 set -eu
 version=v0.33.0
 if command -v kind; then exit 0; fi

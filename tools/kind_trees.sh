@@ -1,12 +1,12 @@
 #!/bin/sh
-# Makes two tar archives in the directory $1, for a node image of kind on machines that reach no image registry:
+# Make two tar archives in the directory $1, for a node image of kind on machines that reach no image registry:
 #   packages.tar  a Debian system with the packages of kind's own base image (images/base/Dockerfile of its module)
 #   network.tar   iptables, ipset, nft and ip with their libraries, for the images of kube-proxy and kube-router
-# Needs root and debootstrap. Does nothing where this version of the script has made both.
+# The script needs root and debootstrap. It does nothing if this version of it has made both archives already.
 set -eu
 directory=$1
 if cmp -s "$0" "$directory/kind_trees.sh"; then exit 0; fi
-# systemd of later releases does not start with version 1 of the kernel's control groups.
+# systemd of later Debian releases does not start on a kernel with control groups of version 1.
 suite=bookworm
 packages=bash,ca-certificates,conntrack,curl,e2fsprogs,ethtool,ipset,iproute2,iptables,jq,kmod,libseccomp2,mount,nftables,openssl,pigz,procps,runc,socat,systemd,util-linux
 
@@ -18,7 +18,7 @@ debootstrap --variant=minbase --include="$packages" "$suite" "$root" "${mirror:-
 rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/var/log/*
 for part in man doc locale info lintian doc-base; do rm -rf "$root/usr/share/$part"; done
 
-copy() { # PATH…: files of the system, at the same paths
+copy() { # PATH…: copy files of the system to the same paths
     for path in "$@"; do
         mkdir -p "$network${path%/*}"
         cp -r "$root$path" "$network$path"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints the path of a kubectl: the machine's own, else one built from its Go module pinned in tools/kubectl/go.mod, once.
+# Print the path of kubectl. If this machine has none, build it once from the Go module pinned in tools/kubectl/go.mod.
 # The directory is below $TETRAPOD_CACHE, else below ~/.cache/tetrapod. Building needs Go and takes a few minutes.
 set -eu
 if command -v kubectl; then exit 0; fi

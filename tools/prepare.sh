@@ -1,18 +1,18 @@
 #!/bin/sh
-# Installs the programs that the tests need, on Debian, unless they are installed. Python packages are not among them.
+# Install the programs that the tests need on Debian, except those that are installed already. It installs no Python packages.
 #   tools/prepare.sh             kubectl, etcd, redis-server, wrk, h2load, helm, openssl, curl, Node, strace,
 #                                h2spec
-#   tools/prepare.sh browser     the above, and Chromium, unless there is Chrome
-#   tools/prepare.sh containers  the first, and Docker with compose, running, with a base image for our own
-#   tools/prepare.sh image       what `make e2e-image` needs: Docker, running, runc, skopeo, debootstrap, helm,
+#   tools/prepare.sh browser     the above, and Chromium if Chrome is not installed
+#   tools/prepare.sh containers  the first, a running Docker with compose, and a base image for Tetrapod's image
+#   tools/prepare.sh image       the programs of `make e2e-image`: a running Docker, runc, skopeo, debootstrap, helm,
 #                                BuildKit, a registry, a scanner of packages
-#   tools/prepare.sh cluster     what `make cluster` needs: runc, iptables, debootstrap, a C compiler, kubectl, etcd
+#   tools/prepare.sh cluster     the programs of `make cluster`: runc, iptables, debootstrap, a C compiler, kubectl, etcd
 #   tools/prepare.sh faults      the first, and libfaketime, for clocks that jump
-# It prints a line for each program that it cannot install. Tests that need one are skipped, with the reason.
+# It prints a line for each program that it cannot install. Tests that need such a program are skipped, with the reason.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 
-missing() { # COMMAND:PACKAGE…: prints the packages whose commands are missing
+missing() { # COMMAND:PACKAGE…: print the packages whose commands are missing
     for pair in "$@"; do
         command -v "${pair%%:*}" >/dev/null 2>&1 || printf '%s ' "${pair#*:}"
     done
@@ -31,7 +31,7 @@ install() {
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null
 }
 
-tool() { # NAME COMMAND…: builds a tool, or prints that it cannot
+tool() { # NAME COMMAND…: build a tool, or print that it is missing
     name=$1
     shift
     if ! "$@" >/dev/null; then echo "prepare: no $name; the tests that need it are skipped" >&2; fi

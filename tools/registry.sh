@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs a command with an OCI registry on loopback, whose address is in $REGISTRY. It is the CNCF's distribution, built from its module once
-# (tools/cluster.sh), and speaks HTTP without authentication. Its content ends with the command.
+# Run a command with an empty OCI registry on loopback, whose address is in $REGISTRY. The registry is the CNCF's distribution, which
+# tools/cluster.sh builds. It serves HTTP without authentication, and its content is deleted when the command ends.
 #   tools/registry.sh COMMAND…
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

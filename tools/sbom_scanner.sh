@@ -1,7 +1,7 @@
 #!/bin/sh
-# Pushes a scanner to the registry $REGISTRY (tools/registry.sh), by which BuildKit lists the packages of an image (SBOM), and prints its
-# reference for --opt attest:sbom=generator=REFERENCE. It stands in for docker/buildkit-syft-scanner, BuildKit's default, where no image can
-# be pulled. It is built from syft's module once, at the version of tools/sbom_scanner/go.mod. Needs Go, a running Docker and skopeo.
+# Push a scanner to the registry $REGISTRY (tools/registry.sh), and print its reference for --opt attest:sbom=generator=REFERENCE. With it,
+# BuildKit lists the packages of an image (SBOM). It replaces BuildKit's default, docker/buildkit-syft-scanner, if no image can be pulled.
+# It is built once from syft's module, at the version in tools/sbom_scanner/go.mod. The script needs Go, a running Docker and skopeo.
 # The directory is below $TETRAPOD_CACHE, else below ~/.cache/tetrapod.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

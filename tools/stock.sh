@@ -1,12 +1,13 @@
 #!/bin/sh
-# Builds kube-controller-manager, kube-scheduler, sample-apiserver and kube-apiserver from the modules pinned in tools/stock/go.mod,
-# once, and prints their directory.
-#   tools/stock.sh          builds what is missing: several minutes of two cores, and 2 GB of modules the first time
+# Build kube-controller-manager, kube-scheduler, sample-apiserver and kube-apiserver once from the modules pinned in tools/stock/go.mod, and
+# print their directory.
+#   tools/stock.sh          builds the missing programs; the first run takes several minutes on two cores, and 2 GB for modules
 #   tools/stock.sh --where  only prints the directory
-# The directory is below $TETRAPOD_CACHE, else below ~/.cache/tetrapod. STOCK_BIN names a directory that has them already.
+# The directory is $STOCK_BIN, which may have the programs already, else it is below $TETRAPOD_CACHE, else below ~/.cache/tetrapod.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-version=$(sed -nE 's|^(require)?[[:space:]]*k8s\.io/kubernetes v([0-9.]+)$|\2|p' "$here/stock/go.mod")  # `go mod tidy` may move it
+# `go mod tidy` may move the requirement into a block.
+version=$(sed -nE 's|^(require)?[[:space:]]*k8s\.io/kubernetes v([0-9.]+)$|\2|p' "$here/stock/go.mod")
 directory="${STOCK_BIN:-${TETRAPOD_CACHE:-$HOME/.cache/tetrapod}/stock-$version}"
 if [ "${1:-}" != --where ]; then
     mkdir -p "$directory"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints the linker flags of Kubernetes' programs, with the version that clients, kubelets and suites compare.
+# Print the linker flags for Kubernetes' programs. They set the version that clients, kubelets and suites compare.
 #   tools/version_ldflags.sh 1.37.1
 set -eu
 major=${1%%.*} rest=${1#*.}

@@ -1,4 +1,4 @@
-{{/* The addresses of each part. */}}
+{{/* The URLs and host names of the services, etcd and redis. */}}
 
 {{/* The URL of a service behind the aggregator. Its Service is headless, so its port is the container's. */}}
 {{- define "tetrapod.url" -}}
@@ -36,7 +36,7 @@
 {{- printf "*.%s,*.%s.%s" $domain $domain .Values.clusterDomain -}}
 {{- end -}}
 
-{{/* Every member by its own name, because a client goes on to the next one if one is unavailable. */}}
+{{/* The URLs of all etcd members, separated by commas. A client uses the next member if one is unavailable. */}}
 {{- define "tetrapod.etcdServers" -}}
 {{- if .Values.etcd.enabled -}}
 {{- $servers := list -}}

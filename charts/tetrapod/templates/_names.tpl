@@ -4,7 +4,7 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* Names of pods and Secrets begin with it, so it is short enough for those. */}}
+{{/* The full name of the release, short enough for the names of pods and Secrets that begin with it. */}}
 {{- define "tetrapod.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
@@ -18,7 +18,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* The labels that never change, because a Deployment's selector is immutable. Argument: (dict "root" $ "component" "core"). */}}
+{{/* The labels of selectors. They never change, because the selector of a Deployment is immutable. Argument: (dict "root" $ "component" "core"). */}}
 {{- define "tetrapod.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "tetrapod.name" .root }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}
@@ -87,7 +87,7 @@ imagePullSecrets:
 {{- toYaml $merged -}}
 {{- end -}}
 
-{{/* Sets the values of `from` in `into`, map by map, also `false`, 0 and "", which mergeOverwrite ignores. */}}
+{{/* Merge the map `from` into the map `into`, also its values `false`, 0 and "", which mergeOverwrite ignores. */}}
 {{- define "tetrapod.overlay" -}}
 {{- range $key, $value := .from -}}
 {{- if and (kindIs "map" $value) (kindIs "map" (index $.into $key)) -}}

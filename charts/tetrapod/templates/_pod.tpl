@@ -1,4 +1,4 @@
-{{/* Parts of pod specs. */}}
+{{/* Parts that pod specs share. */}}
 
 {{/* The scheduling of pods. Argument: (dict "root" $ "component" … "values" …). */}}
 {{- define "tetrapod.scheduling" -}}
@@ -59,7 +59,7 @@ topologySpreadConstraints:
 {{- end -}}
 {{- end -}}
 
-{{/* The volume `certs`. With cert-manager, it joins the Secrets, because each certificate has one of its own. */}}
+{{/* The volume `certs`. With cert-manager it is projected from several Secrets, because each certificate has its own. */}}
 {{- define "tetrapod.certificateVolume" -}}
 {{- $root := .root -}}
 {{- $full := include "tetrapod.fullname" $root -}}

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes the library known to the cluster that kubectl speaks to.
-#   register.sh credentials DIR   namespace, service, RBAC; the library's token and the cluster's CA are written to DIR
-#   register.sh apiservice FILE   the APIService, with the CA of FILE (the library's pki/ca.crt) as caBundle
+# Register the library with the cluster of kubectl's current context.
+#   register.sh credentials DIR   creates namespace, Service and RBAC, and writes the library's token and the cluster's CA to DIR
+#   register.sh apiservice FILE   creates the APIService, with the CA of FILE (the library's pki/ca.crt) as caBundle
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 case "${1:-}" in
@@ -11,7 +11,7 @@ credentials)
     mkdir -p "$directory"
     kubectl config view --raw --minify -o 'jsonpath={.clusters[0].cluster.certificate-authority-data}' | base64 -d > "$directory/ca.crt"
     kubectl create token library --namespace library --duration 8760h > "$directory/token"
-    # The container runs as nobody in particular, and the directory is bound into it.
+    # The directory is mounted into the container, whose user is another one.
     chmod 0755 "$directory" && chmod 0644 "$directory/ca.crt" "$directory/token"
     ;;
 apiservice)

@@ -1,4 +1,4 @@
-{{/* The pod that creates certificates, of the Job and of the CronJob. Argument: (dict "root" $ "account" NAME). */}}
+{{/* The pod template that the Job and the CronJob for certificates share. Argument: (dict "root" $ "account" NAME). */}}
 {{- define "tetrapod.certificateJob" -}}
 {{- $root := .root -}}
 {{- $job := $root.Values.certificates.job -}}
@@ -13,7 +13,7 @@ template:
   spec:
     restartPolicy: OnFailure
     serviceAccountName: {{ .account }}
-    # The only pod that sends requests to the cluster in which it runs: it writes the Secrets.
+    # Only this pod sends requests to the cluster in which it runs, because it writes the Secrets.
     automountServiceAccountToken: true
     enableServiceLinks: false
     securityContext:
@@ -59,7 +59,7 @@ template:
         emptyDir: {}
 {{- end -}}
 
-{{/* Service account, role and binding of such a pod. Argument: (dict "root" $ "account" NAME "annotations" …). */}}
+{{/* The service account, role and binding of a pod that creates certificates. Argument: (dict "root" $ "account" NAME "annotations" …). */}}
 {{- define "tetrapod.certificateAccount" -}}
 {{- $root := .root -}}
 {{- $full := include "tetrapod.fullname" $root -}}
