@@ -80,6 +80,12 @@ def test_every_place_that_is_named_is_there(document: str, places: set[str]) -> 
     assert not {name for name in named(document) if not any(fnmatch(place, f"*/{name}") for place in places)}
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/explanation").glob("*.md")), ids=lambda page: str(page.name))
+def test_every_module_that_an_explanation_names_is_there(page: Path, places: set[str]) -> None:
+    names = set(re.findall(r"`([\w./-]+\.(?:py|sh))`", page.read_text()))
+    assert not {name for name in names if not any(place.endswith(f"/{name}") for place in places)}
+
+
 @pytest.mark.parametrize("page", MARKDOWN, ids=lambda page: str(page.relative_to(ROOT)))
 def test_relative_links_lead_to_existing_files_and_headings(page: Path) -> None:
     assert not broken_links(page)
