@@ -21,7 +21,7 @@ from typing import Final
 
 from bench.client import Refused
 from bench.targets import NotStarted, Target
-from scale import cluster, definitions, deletion, largest, report, results, soak, store, storm, watches
+from scale import cluster, definitions, deletion, kwok, largest, report, results, soak, store, storm, watches
 from scale.forms import FORMS
 from scale.generator import LoadFailed
 from scale.results import Result
@@ -34,6 +34,7 @@ _RUNS: Final = {
     "storm": (storm, "many informers, whose server restarts", "2000"),
     "deletion": (deletion, "all objects of a namespace, deleted at once", "50000"),
     "definitions": (definitions, "many definitions of custom resources", "5000"),
+    "kwok": (kwok, "the pods of so many nodes that kwok plays, with upstream's controllers and scheduler", "100"),
     "soak": (soak, "the load of a cluster of so many nodes for an hour", "20"),
 }
 """The runs other than a cluster's by their keys: the module, help, default sizes."""

@@ -65,6 +65,10 @@ def _count(key: str) -> Callable[[Figures], str]:
     return lambda result: f"{result.values[key]:,.0f}"
 
 
+def _of_one_pod(key: str) -> Callable[[Figures], str]:
+    return lambda result: f"{1000 * result.values[key] / result.values['pods']:,.1f}"
+
+
 def _bytes_of_one(result: Figures) -> str:
     return f"{(result.values['memory'] - result.values['empty']) / result.size:,.0f}"
 
@@ -152,6 +156,23 @@ PAGES: Final[Mapping[str, Page]] = {
             ("ready after a restart, s", _number("crd_start")),
             ("first GET of /openapi/v2, s", _number("crd_openapi")),
             ("longest wait of a small GET during it, ms", _number("crd_stall")),
+        ),
+    ),
+    "kwok": Page(
+        "{:,} nodes of kwok",
+        "[kwok](https://kwok.sigs.k8s.io) plays the kubelets of so many nodes. Upstream's controller manager and "
+        "scheduler run, with up\nto 500 requests a second each. Deployments with 30 pods for each node are created, "
+        "and deleted when all pods are ready. All programs\nshare the cores.",
+        (
+            ("pods", _count("pods")),
+            ("nodes ready after, s", _number("ready")),
+            ("pods ready after, s", _number("running")),
+            ("pods a second", lambda result: f"{result.values['pods'] / result.values['running']:,.0f}"),
+            ("pods gone after, s", _number("deleted")),
+            ("CPU of the server for one pod until it is ready, ms", _of_one_pod("cpu_running")),
+            ("CPU of the server for its deletion, ms", _of_one_pod("cpu_deleted")),
+            ("CPU of kwok for one pod, ms", _of_one_pod("cpu_kwok")),
+            ("highest memory of the server, MB", _megabytes("memory")),
         ),
     ),
     "soak": Page(

@@ -82,9 +82,9 @@ def controller_manager(directory: Path, kubeconfig: Path, *flags: str) -> Iterat
 
 
 @contextmanager
-def scheduler(directory: Path, kubeconfig: Path) -> Iterator[Component]:
+def scheduler(directory: Path, kubeconfig: Path, *flags: str) -> Iterator[Component]:
     """Run upstream's scheduler."""
-    with _running(binaries()[NAMES[1]], directory, kubeconfig) as component:
+    with _running(binaries()[NAMES[1]], directory, kubeconfig, *flags) as component:
         yield component
 
 
