@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from tetrapod.generic.http.negotiation.accept import CBOR, MEDIA_TYPES, Offer, names_cbor, parse_accept
+from tetrapod.generic.http.negotiation.accept import CBOR, MEDIA_TYPES, Offer, clause_fits, names_cbor, parse_accept
 from tetrapod.generic.http.negotiation.documents import encode_document, write_status
 from tetrapod.generic.http.negotiation.media_types import negotiate
 from tetrapod.generic.http.request import Request, Response
@@ -16,8 +16,8 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 
 AGGREGATED: Final = (("as", "APIGroupDiscoveryList"), ("g", "apidiscovery.k8s.io"), ("v", "v2"))
-_OFFER: Final = Offer(table=False, partial=False)
-_OFFER_WITHOUT_CBOR: Final = Offer(table=False, partial=False, cbor=False)
+_OFFER: Final = Offer(table=False, partial=False, server_version="")
+_OFFER_WITHOUT_CBOR: Final = Offer(table=False, partial=False, cbor=False, server_version="")
 
 __all__ = ["aggregated_media_type", "answer_document", "is_aggregated", "wants_no_peers"]
 
@@ -55,7 +55,7 @@ def _clause(key: tuple[str, bool]) -> _Clause | None:
     header, cbor = key
     media_types = (*MEDIA_TYPES, CBOR) if cbor else MEDIA_TYPES
     for clause in parse_accept(header):
-        media_type = clause.first_of(media_types)
+        media_type = next((m for m in media_types if clause.takes(m) and clause_fits(clause, m)), "")
         parameters = dict(clause.parameters)
         if media_type and all(parameters.get(key) == value for key, value in AGGREGATED):
             return _Clause(media_type, parameters.get("profile", ""))

@@ -37,6 +37,8 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
         ("application/vnd.kubernetes.protobuf,application/json", Accepted(PROTOBUF)),
         ("application/json;stream=watch", Accepted(JSON)),
         ("application/json;stream=nope", None),
+        ("application/json;sv=v1", Accepted(JSON)),
+        ("application/json;sv=v2,application/yaml", Accepted(YAML)),
         ("application/json;pretty=1", Accepted(JSON, pretty=True)),
         (TABLE, Accepted(JSON, "Table")),
         (f"application/json;as=Table;v=v9;g=meta.k8s.io,{JSON}", Accepted(JSON)),

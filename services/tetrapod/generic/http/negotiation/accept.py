@@ -6,7 +6,6 @@ Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go; munn
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -90,6 +89,8 @@ class Offer:
         table: whether the object can be sent as a Table.
         partial: whether it can be sent as PartialObjectMetadata.
         cbor: whether it can be sent as CBOR, if that is served at all.
+        server_version: the only value of the parameter `sv` that a clause of Accept may have; "" for none. Upstream:
+            EndpointRestrictions.AllowsServerVersion
     """
 
     named: tuple[str, ...] = MEDIA_TYPES
@@ -97,6 +98,7 @@ class Offer:
     table: bool = True
     partial: bool = True
     cbor: bool = True
+    server_version: str = "v1"
 
     def listed(self) -> str:
         """Return `named`, and CBOR if it is served, joined by commas for an error text."""
@@ -127,10 +129,6 @@ class Clause(NamedTuple):
         wanted = (self.type, self.subtype)
         type_, subtype = media_type.split("/")
         return wanted in ((type_, subtype), (type_, "*"), ("*", "*"))
-
-    def first_of(self, media_types: Sequence[str]) -> str:
-        """Return the first of `media_types` that the clause accepts, or "" if it accepts none."""
-        return next((media_type for media_type in media_types if self.takes(media_type)), "")
 
     def is_preferred_to(self, other: Clause) -> bool:
         """Return whether this clause is preferred to another by goautoneg's rule.
@@ -177,7 +175,10 @@ def _satisfy(clause: Clause, media_type: str, offer: Offer) -> Accepted | None:
         elif key == "v":
             version = value
         elif key == "stream":
-            if value and (value != "watch" or media_type == YAML):
+            if not _streams(media_type, value):
+                return None
+        elif key == "sv":
+            if value != offer.server_version:
                 return None
         elif key == "pretty":
             pretty = value == "1"
@@ -189,6 +190,24 @@ def _satisfy(clause: Clause, media_type: str, offer: Offer) -> Accepted | None:
         kind in (PARTIAL, PARTIAL_LIST) and offer.partial
     )
     return Accepted(media_type, kind or "", version, pretty) if allowed else None
+
+
+def _streams(media_type: str, form: str) -> bool:
+    """Return whether objects of a media type can be sent as a stream of the form `watch`, the only one."""
+    return form == "watch" and media_type != YAML
+
+
+def clause_fits(clause: Clause, media_type: str) -> bool:
+    """Return whether a document can satisfy the parameters `stream` and `sv` of a clause of Accept.
+
+    Args:
+        clause: the clause.
+        media_type: the media type that it accepts.
+    """
+    return all(
+        key not in ("stream", "sv") or (key == "stream" and _streams(media_type, value))
+        for key, value in clause.parameters
+    )
 
 
 def parse_accept(header: str) -> list[Clause]:

@@ -18,7 +18,7 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.json import cleaned
 from tetrapod.machinery.status import StatusError, not_acceptable
 
-_DOCUMENT_OFFER: Final = Offer(table=False, partial=False)
+_DOCUMENT_OFFER: Final = Offer(table=False, partial=False, server_version="")
 _INDENTED: Final = Accepted(pretty=True)
 
 

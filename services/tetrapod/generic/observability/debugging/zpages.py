@@ -33,7 +33,7 @@ _HEADING: Final = (
     "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is "
     "for debugging purposes only.\n"
 )
-_OFFER: Final = Offer(table=False, partial=False, messages=False)
+_OFFER: Final = Offer(table=False, partial=False, messages=False, server_version="")
 """The media types of error responses, which are the default ones without Tables, partial metadata and protobuf."""
 
 
@@ -45,6 +45,8 @@ def _negotiate(request: Request, kind: str) -> tuple[str, str]:
     """
     media_types = with_cbor((JSON, YAML, _TEXT))
     for clause in parse_accept(request.header(b"accept") or "*/*"):
+        if any(key in ("stream", "sv") for key, _ in clause.parameters):
+            continue
         parameters = {key: value for key, value in clause.parameters if key in ("as", "g", "v")}
         for media_type in media_types:
             type_, subtype = media_type.split("/")
