@@ -7,6 +7,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import ssl
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from support.kubeconfig import write_kubeconfig
 from support.server import running
 from support.waiting import until
 from support.webhook import Answer, WebhookServer, webhook_server
+from tetrapod.generic.configuration.watching import INTERVAL
 
 TOKENS = "admin-token,admin,1,system:masters\nalice-token,alice,2\nbob-token,bob,3\n"
 
@@ -117,6 +119,33 @@ def test_authorizers_follow_changes_of_the_file(tmp_path: Path, hook: WebhookSer
             'authentication_attempts{result="success"} *',
         ):
             assert fnmatch.filter(metrics, line), line
+
+
+def test_a_file_with_the_same_authorizers_is_not_a_reload(tmp_path: Path) -> None:
+    file, tokens = tmp_path / "authz.yaml", tmp_path / "tokens.csv"
+    tokens.write_text(TOKENS)
+    configure(file, RBAC)
+    with running(tmp_path / "data", "--token-auth-file", str(tokens), "--authorization-config", str(file)) as server:
+
+        def write(version: str, *authorizers: dict[str, Any]) -> None:
+            changed = file.with_suffix(".new")
+            configure(changed, *authorizers)
+            changed.write_text(changed.read_text().replace("config.k8s.io/v1", f"config.k8s.io/{version}"))
+            changed.replace(file)
+            time.sleep(3 * INTERVAL)  # until the server has read the file, which nothing else shows
+
+        def reloads() -> list[str]:
+            lines = ask(server.url, "/metrics", "admin-token")[1].splitlines()
+            return [line for line in lines if line.startswith("apiserver_authorization_config_controller_automatic_r")]
+
+        write("v1beta1", RBAC)
+        write("v1alpha1", RBAC)
+        assert reloads() == []
+        write("v1", RBAC, {"type": "AlwaysAllow", "name": "alwaysallow"})
+        assert [line.rpartition("} ")[2] for line in reloads() if "_total" in line] == ["1"]
+        assert ask(server.url, "/api/v1/pods", "alice-token")[0] == 200
+        write("v1beta1", RBAC, {"type": "AlwaysAllow", "name": "alwaysallow"})
+        assert [line.rpartition("} ")[2] for line in reloads() if "_total" in line] == ["1"]
 
 
 def test_abac_policies_are_read_from_a_file(tmp_path: Path) -> None:

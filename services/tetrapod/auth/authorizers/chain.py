@@ -75,6 +75,7 @@ class AuthorizerChain:
         self._options, self._pool, self._shared = options, pool, shared
         self._preceding = (*preceding, Named("", PrivilegedGroup()))
         self._config, self._data = options.config, options.data
+        self._loaded = self._config  # the last valid configuration, which is not in use if a webhook cannot be made
         self._known: dict[str, ResolvingAuthorizer] = {
             **built_in,
             "AlwaysAllow": AlwaysAllow(),
@@ -122,9 +123,10 @@ class AuthorizerChain:
             lifecycle.background("authorization-config", watch(self._options.file, self.reload))
 
     async def reload(self) -> None:
-        """Read the configuration file, and rebuild the chain if its content has changed and is valid.
+        """Read the configuration file, and rebuild the chain if its authorizers have changed and are valid.
 
-        Otherwise the current chain is kept. Failures are logged and counted.
+        Otherwise the current chain is kept. Failures are logged and counted. A file that differs only in comments, in
+        its form or in its apiVersion is not a reload.
         """
         try:
             data = await asyncio.to_thread(Path(self._options.file).read_text)
@@ -138,8 +140,9 @@ class AuthorizerChain:
         try:
             required = {kind for kind in self._types if kind != "Webhook"}
             config = await asyncio.to_thread(checked, data.encode(), required)
-            if config == self._config:
+            if config["authorizers"] == self._loaded["authorizers"]:
                 return
+            self._loaded = config
             self._use(config)
         except ValueError as error:
             log.error("reloading authorization config: %s", error)
