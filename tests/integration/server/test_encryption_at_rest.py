@@ -160,3 +160,33 @@ def test_requests_are_answered_while_a_changed_file_cannot_be_read(tmp_path: Pat
         finally:
             os.write(descriptor, content)
             os.close(descriptor)
+
+
+def test_a_failed_reload_is_repeated_until_the_file_is_valid(tmp_path: Path) -> None:
+    config, tokens = tmp_path / "encryption.yaml", tmp_path / "tokens.csv"
+    config.write_text(f"{HEAD}- resources: [secrets]\n  providers: [{{aescbc: {KEYS}}}]\n")
+    valid = config.read_text()
+    tokens.write_text('admin-token,admin,u-admin,"system:masters"\n')
+    flags = ("--encryption-provider-config-automatic-reload=true", f"--token-auth-file={tokens}")
+    with (
+        running(tmp_path / "data", f"--encryption-provider-config={config}", *flags) as server,
+        Client(server) as client,
+    ):
+
+        def count(status: str) -> float:
+            lines = client("GET", "/metrics").body.decode().splitlines()
+            name = "apiserver_encryption_config_controller_automatic_reloads_total"
+            return sum(float(line.split()[-1]) for line in lines if line.startswith(name) and f'"{status}"' in line)
+
+        names = [line.split()[0] for line in client("GET", "/readyz?verbose").body.decode().splitlines()]
+        first = names.index("[+]etcd-readiness")
+        assert names[first + 1 : first + 4] == [
+            "[+]kms-providers",
+            "[+]informer-sync",
+            "[+]poststarthook/start-encryption-provider-config-automatic-reload",
+        ]
+        config.write_text("invalid")
+        until(lambda: count("failure") >= 4)
+        assert client("GET", "/healthz/kms-providers").status == 200
+        config.write_text(valid + "# corrected\n")
+        until(lambda: count("success") == 1)

@@ -40,7 +40,9 @@ _ORDER: Final = (
     "loopback-serving-certificate",
     "etcd",
     "etcd-readiness",
+    "kms-providers",
     "informer-sync",
+    "poststarthook/start-encryption-provider-config-automatic-reload",
     "poststarthook/start-apiserver-admission-initializer",
     "poststarthook/generic-apiserver-start-informers",
     "poststarthook/priority-and-fairness-config-consumer",
@@ -80,6 +82,8 @@ _PLACES: Final = {**{name: place for place, name in enumerate(_ORDER)}, "shutdow
 
 _OVERRIDE: Final = re.compile(r"etcd-override(?P<readiness>-readiness)?-(?P<number>[0-9]+)")
 """The checks of the stores of --etcd-servers-overrides. Those of one store follow each other."""
+_KMS_PLUGIN: Final = re.compile(r"kms-provider-(?P<number>[0-9]+)")
+"""The checks of single KMS plugins, in place of `kms-providers`."""
 
 
 class RemoteChecks(Protocol):
@@ -177,6 +181,8 @@ def _ordered(names: Iterable[str]) -> list[str]:
     def place(name: str) -> tuple[int, int]:
         if (override := _OVERRIDE.fullmatch(name)) is not None:
             return _PLACES["etcd-readiness"], 1 + int(override["number"])
+        if (plugin := _KMS_PLUGIN.fullmatch(name)) is not None:
+            return _PLACES["kms-providers"], int(plugin["number"])
         return _PLACES.get(name, len(_ORDER)), 0
 
     return sorted(names, key=place)

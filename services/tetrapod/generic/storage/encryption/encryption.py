@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from tetrapod.generic.configuration.watching import watch
+from tetrapod.generic.configuration.watching import INTERVAL, RELOAD_INTERVAL, stamp, watch
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.encryption.backend import EncryptedBackend
@@ -32,6 +32,8 @@ _HEALTH_ENDPOINTS: Final = ("healthz", "readyz")
 _RELOAD_HOOK: Final = "start-encryption-provider-config-automatic-reload"
 _MIN_TIMEOUT: Final = 10.0
 _POLL_SECONDS: Final = 0.1
+_FIRST_RETRY: Final = 0.005
+"""Seconds after which a failed reload is repeated. Each further delay is twice as long, and at most a minute."""
 
 
 class Encryption:
@@ -87,7 +89,7 @@ class Encryption:
         if self._reloads:
 
             async def follow() -> None:
-                lifecycle.background("encryption configuration", watch(self._path, self.reload))
+                lifecycle.background("encryption configuration", watch(self._path, self._reload_until_applied))
 
             lifecycle.on_start(_RELOAD_HOOK, follow)
 
@@ -103,16 +105,32 @@ class Encryption:
         """Do nothing if all KMS plugins are healthy; else raise RuntimeError with upstream's text."""
         await _check(self._providers)
 
-    async def reload(self) -> None:
+    async def _reload_until_applied(self) -> None:
+        """Reload the file, and repeat that while it fails: with growing delays, or when the file has changed again."""
+        delay = _FIRST_RETRY
+        while True:
+            failed_stamp = stamp(self._path)
+            if await self.reload():
+                return
+            remaining = delay
+            while remaining > 0 and stamp(self._path) == failed_stamp:
+                await asyncio.sleep(min(remaining, INTERVAL))
+                remaining -= INTERVAL
+            delay = min(2 * delay, RELOAD_INTERVAL)
+
+    async def reload(self) -> bool:
         """Apply the file's content if it has changed, is valid, and its plugins become healthy in time.
 
         Otherwise keep the current configuration and log the error. The call returns when the connections to the former
         plugins have been closed.
+
+        Returns:
+            Whether the file's content is in use now.
         """
         try:
             _, current = await asyncio.to_thread(content, self._path)
             if current == self._hash:
-                return
+                return True
             config, digest = await asyncio.to_thread(read_configuration, self._path, reload=True)
             fresh = Providers(config)
             try:
@@ -123,7 +141,7 @@ class Encryption:
         except (ValueError, RuntimeError) as error:
             RELOADS.failed()
             log.error("error processing encryption config file %s: %s", self._path, error)
-            return
+            return False
         old_providers, polls = self._providers, self._polls
         for resource in self._reloaded:
             if not all(isinstance(of.transformer(resource), Identity) for of in (old_providers, fresh)):
@@ -135,6 +153,7 @@ class Encryption:
             poll.cancel()
         await asyncio.sleep(2 * old_providers.timeouts)  # wait for calls in flight
         await old_providers.close()
+        return True
 
     async def close(self) -> None:
         """Stop polling, and close the connections to the plugins."""
