@@ -14,10 +14,11 @@ from tetrapod.core.controllers.ownership_graph import OwnershipGraph
 from tetrapod.core.controllers.ownership_nodes import Node, Owner
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.storage.presence import Presence
-from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 
 MAPS = GroupVersionResource("", "v1", "configmaps")
+MAPS_KIND = GroupVersionKind("", "v1", "ConfigMap")
 
 
 def node(owners: list[str]) -> Node:
@@ -51,7 +52,7 @@ class EmptyServer:
 
 def collector(client: object) -> GarbageCollector:
     found = GarbageCollector(cast("Client", client), cast("Presence", None))
-    found._resources[("", "ConfigMap")] = cast("DiscoveredResource", _ConfigMaps)
+    found._resources[MAPS_KIND] = cast("DiscoveredResource", _ConfigMaps)
     return found
 
 

@@ -13,16 +13,19 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections.abc import Awaitable
 from typing import Any, Final
 
 from tetrapod.core.controllers.discovered import DiscoveredResource, Discovery
 from tetrapod.core.controllers.ownership_graph import FOREGROUND, ORPHAN, OwnershipGraph
 from tetrapod.core.controllers.ownership_nodes import Node, NodeReflector
+from tetrapod.generic.client.events import EventRecorder
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.presence import Presence
-from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.golang.quoting import go_quote
+from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.types import groups as builtin_groups
 
@@ -48,8 +51,13 @@ _STEP: Final = 16
 """Owners or dependents of an object that are examined in one step of the event loop. Reads of this process' own
 resources do not wait, and take 40 µs each: the 7,000 owners of a ConfigMap of 500 kB took a step of 290 ms.
 """
+_LONGEST_NOTE: Final = 1024
 _CRDS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 _BUILTIN: Final = frozenset(group.name for group in builtin_groups())
+
+
+class NamespacedOwnerError(Exception):
+    """A cluster-scoped object refers to an owner that has a namespace, which no retry resolves."""
 
 
 class GarbageCollector:
@@ -73,7 +81,8 @@ class GarbageCollector:
         self._first_seen: dict[GroupVersionResource, float] = {}
         self._look_until = 0.0
         self._reflectors: dict[GroupVersionResource, tuple[NodeReflector, asyncio.Task[None]]] = {}
-        self._resources: dict[tuple[str, str], DiscoveredResource] = {}  # by (group, kind)
+        self._resources: dict[GroupVersionKind, DiscoveredResource] = {}
+        self._events = EventRecorder(client, self.name)
         self._queue: WorkQueue[str] = WorkQueue(self.name, self._sync)
         self._graph = OwnershipGraph(self._queue.add)
 
@@ -108,7 +117,8 @@ class GarbageCollector:
         """Start reflectors for new resources and stop those of resources that are no longer served.
 
         Reflectors of stale group-versions continue. A custom resource gets a reflector only once it has objects
-        (`_settled`).
+        (`_settled`). If another version becomes preferred, the objects of the former one stay in the graph until those
+        of the new one have been listed.
 
         Args:
             group: runs the reflectors.
@@ -122,11 +132,13 @@ class GarbageCollector:
             for r in discovered.resources
             if r.preferred and r.verbs >= _NEEDED and (r.gvr.group, r.gvr.resource) not in _IGNORED
         }
-        self._resources = {(r.kind.group, r.kind.kind): r for r in discovered.resources if r.preferred}
+        self._resources = {r.kind: r for r in discovered.resources}
         custom = {gvr for gvr in watchable if self._is_custom(gvr)}
+        successors = {(gvr.group, gvr.resource): gvr for gvr in watchable}
+        watched = {(gvr.group, gvr.resource) for gvr in self._reflectors}
         self._presence.follow({gvr.group for gvr in custom})
         for gvr in watchable.keys() - self._reflectors.keys():
-            if gvr in custom and not self._settled(gvr):
+            if gvr in custom and (gvr.group, gvr.resource) not in watched and not self._settled(gvr):
                 continue
             reflector = NodeReflector(self._client, watchable[gvr], self._changed)
             self._reflectors[gvr] = (reflector, group.create_task(reflector.run()))
@@ -134,14 +146,21 @@ class GarbageCollector:
             gvr
             for gvr in (self._first_seen.keys() | self._reflectors.keys()) - watchable.keys()
             if not discovered.may_have(gvr)
+            and (gvr not in self._reflectors or self._is_listed(successors.get((gvr.group, gvr.resource))))
         }
         for gvr in removed:
             self._first_seen.pop(gvr, None)
             if gvr in self._reflectors:
                 reflector, task = self._reflectors.pop(gvr)
                 task.cancel()
-                for node in reflector.nodes.values():
-                    self._graph.remove(node)
+                successor, _ = self._reflectors.get(successors.get((gvr.group, gvr.resource), gvr), (None, None))
+                for key, node in reflector.nodes.items():
+                    self._graph.forget(node, successor.nodes.get(key) if successor else None)
+
+    def _is_listed(self, successor: GroupVersionResource | None) -> bool:
+        """Return whether the objects of a resource have been listed; True for None."""
+        reflector, _ = self._reflectors.get(successor, (None, None)) if successor else (None, None)
+        return successor is None or (reflector is not None and reflector.synced.is_set())
 
     def _settled(self, gvr: GroupVersionResource) -> bool:
         """Return whether the resource has had objects in the store for at least `settle` seconds.
@@ -196,12 +215,14 @@ class GarbageCollector:
                 await self._foreground(node)
             return
         if node.owners:
-            await self._attempt_to_delete(node)
+            with contextlib.suppress(NamespacedOwnerError):
+                await self._attempt_to_delete(node)
 
     async def _attempt_to_delete(self, node: Node) -> None:
         """Delete the object if none of its owners exists, or drop its references to missing owners.
 
         Raises:
+            NamespacedOwnerError: the object is cluster-scoped, and an owner has a namespace.
             StatusError: an object cannot be read or written, or it is unknown whether an owner exists.
             Unavailable: the server cannot be reached.
 
@@ -211,6 +232,9 @@ class GarbageCollector:
         if live is None:
             return
         references = live["metadata"].get("ownerReferences") or []
+        if node.uid in self._graph.misplaced:
+            self._graph.misplaced.discard(node.uid)
+            await self._report_misplaced(node, live, references)
         solid, waiting, dangling = [], [], []
         for i, reference in enumerate(references):
             if i % _STEP == _STEP - 1:
@@ -230,7 +254,7 @@ class GarbageCollector:
         if not references or (solid and not dangling and not waiting):
             return
         if solid:
-            await self._drop_references(node, live, {r["uid"] for r in [*dangling, *waiting]})
+            await self._quietly(self._drop_references(node, live, {r["uid"] for r in [*dangling, *waiting]}))
             return
         policy = "Background"
         finalizers = live["metadata"].get("finalizers") or ()
@@ -240,12 +264,57 @@ class GarbageCollector:
             policy = "Foreground"
         if live["metadata"].get("deletionTimestamp"):
             return
+        await self._quietly(self._delete(node, live, policy, may_be_in_cycle=bool(waiting)))
+
+    async def _delete(self, node: Node, live: Object, policy: str, *, may_be_in_cycle: bool) -> None:
+        """Delete the object, in the state that was read.
+
+        Args:
+            node: the object.
+            live: its state.
+            policy: the propagationPolicy.
+            may_be_in_cycle: whether an owner waits for this object. If a dependent of the object waits for its own
+                dependents too, they may form a cycle of owners. Its references stop blocking their owners then.
+
+        Raises:
+            StatusError: the object cannot be changed or deleted.
+            Unavailable: the server cannot be reached.
+        """
+        if may_be_in_cycle and self._graph.has_waiting_dependent(node.uid):
+            references = live["metadata"]["ownerReferences"]
+            unblocked = [{**r, "blockOwnerDeletion": False} if r.get("blockOwnerDeletion") else r for r in references]
+            live = await self._patch(node, live, {"ownerReferences": unblocked})
         preconditions = {"uid": node.uid, "resourceVersion": live["metadata"]["resourceVersion"]}
-        await self._quietly(
-            self._client.delete(
-                node.gvr, node.namespace, node.name, {"preconditions": preconditions, "propagationPolicy": policy}
-            )
-        )
+        options = {"preconditions": preconditions, "propagationPolicy": policy}
+        await self._client.delete(node.gvr, node.namespace, node.name, options)
+
+    async def _report_misplaced(self, node: Node, live: Object, references: list[Object]) -> None:
+        """Record a Warning event for the first owner that is known to be in another namespace.
+
+        Args:
+            node: the dependent.
+            live: its state.
+            references: its owner references.
+
+        Upstream: pkg/controller/garbagecollector/graph_builder.go, reportInvalidNamespaceOwnerRef
+        """
+        for reference in references:
+            owner = self._graph.nodes.get(reference["uid"])
+            if owner is not None and owner.namespace not in ("", node.namespace):
+                note = (
+                    f"ownerRef [{reference['apiVersion']}/{reference['kind']}, namespace: {node.namespace}, "
+                    f"name: {reference['name']}, uid: {reference['uid']}] does not exist in namespace "
+                    f"{go_quote(node.namespace)}"
+                )
+                dependent = {
+                    "kind": live["kind"],
+                    "apiVersion": live["apiVersion"],
+                    "metadata": {"namespace": node.namespace, "name": node.name, "uid": node.uid},
+                }
+                await self._events.record_warning(
+                    dependent, "OwnerRefInvalidNamespace", "GarbageCollection", note[:_LONGEST_NOTE]
+                )
+                return
 
     async def _foreground(self, node: Node) -> None:
         """Queue the dependents of an object that is deleted in the foreground, so that they are deleted.
@@ -270,7 +339,7 @@ class GarbageCollector:
         """Remove the owner references to this object from all its dependents in the graph, then its finalizer `orphan`.
 
         A dependent that is gone is skipped. After an error (see `_live`) the finalizer stays, and the queue repeats all
-        of this.
+        of this. A conflict is an error too: with its reference, the dependent would be deleted after its owner.
         """
         for uid in list(self._graph.dependents.get(node.uid, ())):
             dependent = self._graph.nodes.get(uid)
@@ -278,33 +347,29 @@ class GarbageCollector:
                 continue
             live = await self._live(dependent)
             if live is not None:
-                await self._drop_references(dependent, live, {node.uid})
+                await self._quietly(self._drop_references(dependent, live, {node.uid}), codes=(404,))
         await self._drop_finalizer(node, ORPHAN)
 
     async def _drop_references(self, node: Node, live: Object, uids: set[str]) -> None:
         kept = [r for r in live["metadata"].get("ownerReferences") or () if r["uid"] not in uids]
-        patch = {
-            "metadata": {
-                "uid": node.uid,
-                "resourceVersion": live["metadata"]["resourceVersion"],
-                "ownerReferences": kept or None,
-            }
-        }
-        await self._quietly(self._client.patch(node.gvr, node.namespace, node.name, patch))
+        await self._patch(node, live, {"ownerReferences": kept or None})
 
     async def _drop_finalizer(self, node: Node, finalizer: str) -> None:
         live = await self._live(node)
         if live is None or finalizer not in (live["metadata"].get("finalizers") or ()):
             return
         kept = [f for f in live["metadata"]["finalizers"] if f != finalizer]
-        patch = {
-            "metadata": {
-                "uid": node.uid,
-                "resourceVersion": live["metadata"]["resourceVersion"],
-                "finalizers": kept or None,
-            }
-        }
-        await self._quietly(self._client.patch(node.gvr, node.namespace, node.name, patch))
+        await self._quietly(self._patch(node, live, {"finalizers": kept or None}))
+
+    async def _patch(self, node: Node, live: Object, metadata: Object) -> Object:
+        """Change the metadata of an object, in the state that was read, and return the new state.
+
+        Raises:
+            StatusError: 409, the object was changed in between; or the server returned another error.
+            Unavailable: the server cannot be reached.
+        """
+        state = {"uid": node.uid, "resourceVersion": live["metadata"]["resourceVersion"]}
+        return await self._client.patch(node.gvr, node.namespace, node.name, {"metadata": {**state, **metadata}})
 
     async def _live(self, node: Node) -> Object | None:
         """Read the object from the API; return None if it is gone or has been recreated with another uid.
@@ -329,28 +394,33 @@ class GarbageCollector:
             namespace: the namespace of the dependent.
 
         Raises:
-            StatusError: it is unknown whether the owner exists.
+            NamespacedOwnerError: the owner has a namespace, and the dependent has none.
+            StatusError: it is unknown whether the owner exists. It is, if the version in the reference is not served.
+
+        Upstream: isDangling
         """
+        group_version = GroupVersion.parse(reference["apiVersion"])
+        resource = self._resources.get(GroupVersionKind(*group_version, reference["kind"]))
+        if resource is not None and resource.namespaced and not namespace:
+            raise NamespacedOwnerError
         if reference["uid"] in self._graph.absent:
             return None
-        group, _, version = reference["apiVersion"].rpartition("/")
-        resource = self._resources.get((group, reference["kind"]))
         if resource is None:
             raise StatusError(503, "", f"no resource of kind {reference['kind']} in {reference['apiVersion']} is known")
-        gvr = GroupVersionResource(group, version or resource.gvr.version, resource.gvr.resource)
         try:
-            owner = await self._client.get(gvr, namespace if resource.namespaced else "", reference["name"])
+            owner = await self._client.get(resource.gvr, namespace if resource.namespaced else "", reference["name"])
         except StatusError as error:
             if error.code == 404:
                 return None
             raise
         return owner if owner["metadata"]["uid"] == reference["uid"] else None
 
-    async def _quietly(self, call: Any) -> None:
+    async def _quietly(self, call: Awaitable[Any], codes: tuple[int, ...] = (404, 409)) -> None:
         """Await a write and ignore its errors 404 and 409: a deletion or a concurrent change triggers another event.
 
         Args:
             call: the awaitable of the write.
+            codes: the errors to ignore.
 
         Raises:
             StatusError: the write was rejected with another code.
@@ -359,5 +429,5 @@ class GarbageCollector:
         try:
             await call
         except StatusError as error:
-            if error.code not in (404, 409):
+            if error.code not in codes:
                 raise

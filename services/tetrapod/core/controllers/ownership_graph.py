@@ -25,13 +25,15 @@ class OwnershipGraph:
     Attributes:
         nodes: the objects by uid.
         dependents: the uids of dependents by the uid of their owner, also of owners that do not exist.
-        absent: the uids of owners that are known to be deleted.
+        absent: the uids of owners that are known to be deleted and still have dependents.
+        misplaced: the uids of dependents that began to refer to an owner of another namespace. The reader removes them.
     """
 
     def __init__(self, examine: Callable[[str], None]) -> None:
         self.nodes: dict[str, Node] = {}
         self.dependents: dict[str, set[str]] = {}
         self.absent: set[str] = set()
+        self.misplaced: set[str] = set()
         self._examine = examine
 
     def put(self, old: Node | None, node: Node) -> None:
@@ -44,17 +46,52 @@ class OwnershipGraph:
         """
         uid = node.uid
         self.absent.discard(uid)
+        if uid not in self.nodes and node.namespace:
+            self._report_misplaced_dependents(node)
+        if old is None:  # or a node of the same object in another version
+            old = self.nodes.get(uid)
         self.nodes[uid] = node
         owners = node.owners
+        former = {owner.uid for owner in old.owners} if old is not None else set()
         if old is not None:
-            for former in {owner.uid for owner in old.owners}.difference(owner.uid for owner in owners):
-                self._unlink(former, uid)
+            for uid_of_owner in former.difference(owner.uid for owner in owners):
+                self._unlink(uid_of_owner, uid)
+            self._examine_released_owners(old, node)
         for owner in owners:
             self.dependents.setdefault(owner.uid, set()).add(uid)
+            if owner.uid not in former and self._is_elsewhere(owner, node):
+                self.misplaced.add(uid)
         if (node.deleting and node.finalizers & {FOREGROUND, ORPHAN}) or not all(
             self._keeps(owner, node) for owner in owners
         ):
             self._examine(uid)
+
+    def _report_misplaced_dependents(self, owner: Node) -> None:
+        """Examine the dependents of a new node that are not in its namespace, and mark them as misplaced."""
+        for uid in self.dependents.get(owner.uid, ()):
+            dependent = self.nodes.get(uid)
+            if dependent is not None and dependent.namespace != owner.namespace:
+                self.misplaced.add(uid)
+                self._examine(uid)
+
+    def _examine_released_owners(self, old: Node, new: Node) -> None:
+        """Examine owners that an object no longer blocks, although it still refers to them.
+
+        Upstream: addUnblockedOwnersToDeleteQueue
+        """
+        blocked = {owner.uid for owner in old.owners if owner.blocks}
+        for owner in new.owners:
+            if owner.uid in blocked and not owner.blocks and owner.uid in self.nodes:
+                self._examine(owner.uid)
+
+    def _is_elsewhere(self, owner: Owner, dependent: Node) -> bool:
+        found = self.nodes.get(owner.uid)
+        return found is not None and found.namespace not in ("", dependent.namespace)
+
+    def has_waiting_dependent(self, uid: str) -> bool:
+        """Return whether a dependent of the object is being deleted and waits for its own dependents."""
+        dependents = (self.nodes.get(dependent) for dependent in self.dependents.get(uid, ()))
+        return any(node is not None and node.deleting and FOREGROUND in node.finalizers for node in dependents)
 
     def _keeps(self, owner: Owner, dependent: Node) -> bool:
         """Return whether an owner is known to exist and to keep its dependent."""
@@ -74,15 +111,36 @@ class OwnershipGraph:
         dependents.discard(dependent)
         if not dependents and owner not in self.nodes:
             del self.dependents[owner]
+            self.absent.discard(owner)
         elif owner in self.nodes:
             self._examine(owner)
 
     def remove(self, node: Node) -> None:
-        """Remove a node and its edges to owners, and examine its dependents."""
-        uid = node.uid
-        if self.nodes.pop(uid, None) is None:
+        """Remove a node that was deleted, and its edges to owners, and examine its dependents."""
+        if node.uid in self.nodes:
+            self.absent.add(node.uid)
+            self._remove(node)
+
+    def forget(self, node: Node, successor: Node | None = None) -> None:
+        """Remove a node whose resource is no longer watched, and examine its dependents, because it may still exist.
+
+        Do nothing if the graph has another node for the object.
+
+        Args:
+            node: the node.
+            successor: the node under the same name in another version, which replaces it if it is the same object.
+        """
+        if self.nodes.get(node.uid) is not node:
             return
-        self.absent.add(uid)
+        if successor is not None and successor.uid == node.uid:
+            self.put(node, successor)
+        else:
+            self._remove(node)
+
+    def _remove(self, node: Node) -> None:
+        uid = node.uid
+        del self.nodes[uid]
+        self.misplaced.discard(uid)
         for owner in node.owners:
             self._unlink(owner.uid, uid)
         for dependent in self.dependents.get(uid, ()):
