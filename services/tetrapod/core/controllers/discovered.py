@@ -25,7 +25,8 @@ class DiscoveredResource:
     Attributes:
         gvr: the group, version and resource.
         kind: the kind of its objects, whose group and version can differ from those of `gvr`.
-        preferred: whether this version is the preferred one of the group.
+        preferred: whether this is the first of the group's versions that has the resource. The preferred version of the
+            group is the first of all.
     """
 
     gvr: GroupVersionResource
@@ -104,14 +105,21 @@ class Discovery:
 
 
 def _parse(body: bytes) -> Discovered:
+    """Return the resources and stale group-versions in a discovery document.
+
+    Upstream: staging/src/k8s.io/client-go/discovery/discovery_client.go, ServerPreferredResources
+    """
     resources: list[DiscoveredResource] = []
     stale: list[str] = []
     for group in orjson.loads(body)["items"]:
         name = (group.get("metadata") or {}).get("name", "")
-        for i, version in enumerate(group["versions"]):
+        known = set[str]()
+        for version in group["versions"]:
             if version.get("freshness") == "Stale":
                 stale.append(f"{name}/{version['version']}" if name else version["version"])
-            resources.extend(_resource(name, version["version"], r, i == 0) for r in version.get("resources") or ())
+            found = version.get("resources") or ()
+            resources.extend(_resource(name, version["version"], r, r["resource"] not in known) for r in found)
+            known.update(r["resource"] for r in found)
     return Discovered(tuple(resources), tuple(stale))
 
 

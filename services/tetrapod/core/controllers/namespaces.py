@@ -20,6 +20,7 @@ from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now_rfc3339
 
 _FINALIZER: Final = "kubernetes"
+_PODS: Final = GroupVersionResource("", "v1", "pods")
 _NEEDED: Final = frozenset({"delete", "list"})
 _RETRY: Final = 1.0
 """Seconds until a namespace that is not empty yet is examined again."""
@@ -89,12 +90,12 @@ class NamespaceController:
         outcome = DeletionOutcome(discovered)
         # Pods first: the objects that they use should outlive them.
         resources = [r for r in discovered.resources if r.namespaced and r.preferred and r.verbs >= _NEEDED]
-        await self._delete_all(GroupVersionResource("", "v1", "pods"), name, outcome)
+        await self._delete_all(_PODS, name, outcome)
         await asyncio.gather(
             *(
                 self._delete_all(r.gvr, name, outcome, "deletecollection" in r.verbs)
                 for r in resources
-                if r.gvr.resource != "pods"
+                if r.gvr != _PODS
             )
         )
         return outcome
