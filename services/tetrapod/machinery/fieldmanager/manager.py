@@ -36,7 +36,7 @@ from tetrapod.machinery.fieldmanager.managed_objects import (
 )
 from tetrapod.machinery.fieldmanager.typed import SchemaError
 from tetrapod.machinery.fieldmanager.updater import Conflicts, MissingVersionError, SchemaMismatch, Updater
-from tetrapod.machinery.fieldmanager.validate import join, validate
+from tetrapod.machinery.fieldmanager.validate import differing, join, validate
 from tetrapod.machinery.fieldmanager.versions import KindVersions
 from tetrapod.machinery.freeing import free_large
 from tetrapod.machinery.gvk import GroupVersionKind, Object
@@ -100,7 +100,8 @@ class FieldManager:
                 (`fieldset.exclude`, `include`).
             subresource: the subresource of the entries.
             thorough: whether to validate whole objects, in every version that a manager uses, before tracking an
-                update. Needed for custom resources, because stored objects may not match their schema.
+                update, and the stored object before an apply. Needed for custom resources, because stored objects may
+                not match their schema.
         """
         self._kind = kind
         self._version = kind.api_version
@@ -198,10 +199,13 @@ class FieldManager:
             if live is None
             else self._convert(without_managed_fields(live), self._version)
         )
+        versioned = self._convert(new, self._version)
         if self._thorough:
             self._check(new, managed)
+            if live is not None and (errors := self._errors_of(differing(old, versioned))):
+                raise SchemaError(join(errors))
         manager_id = identifier(manager or "unknown", UPDATE, self._version, self._subresource)
-        managed = self._updater.update(old, self._convert(new, self._version), self._version, managed, _CURRENT)
+        managed = self._updater.update(old, versioned, self._version, managed, _CURRENT)
         change = managed.pop(_CURRENT, None)
         owned = fieldset.difference(change.fields, _SYSTEM_FIELDS) if change is not None else {}
         if owned:
@@ -236,8 +240,11 @@ class FieldManager:
             live: the existing object.
             error: the error that was raised for it, whose text is the result if validation finds no error.
         """
-        errors = validate(self._convert(live, self._version), self._type_for(self._version), allow_duplicates=True)
-        return join(errors or [str(error)])
+        return join(self._errors_of(self._convert(live, self._version)) or [str(error)])
+
+    def _errors_of(self, obj: Object) -> list[str]:
+        """Return the schema errors of a stored object, or of a part of it, in the requested version."""
+        return validate(obj, self._type_for(self._version), allow_duplicates=True)
 
     def _check(self, obj: Object, managed: Managed) -> None:
         """Validate an object in the requested version and in every version that a manager uses.
@@ -311,6 +318,8 @@ class FieldManager:
             raise _failure(f"failed to create typed patch object ({describe(config)}): {join(errors)}")
         manager_id = identifier(manager or "unknown", APPLY, "", self._subresource)
         versioned = self._convert(live, self._version)
+        if self._thorough and (errors := self._errors_of(versioned)):
+            raise _failure(f"failed to create typed live object ({describe(versioned)}): {join(errors)}")
         merged, managed = self._updater.apply(versioned, config, self._version, managed, manager_id, force=force)
         entry = managed.pop(manager_id, None)
         owned = fieldset.difference(entry.fields, _SYSTEM_FIELDS) if entry is not None else {}

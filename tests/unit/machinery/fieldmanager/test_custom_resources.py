@@ -206,6 +206,36 @@ def test_an_apply_fails_where_the_result_does_not_fit_another_manager_s_version(
         of_v2.apply(live, {**widget({"s": "x"}), "apiVersion": "example.com/v2"}, "a", force=False)
 
 
+def _of_changed_schema() -> tuple[FieldManager, Object]:
+    """Return the field manager of a schema in which `a` is an integer, and an object in which it is a string."""
+    before = node("object", properties={"spec": node("object", properties={"a": STRING, "c": STRING})})
+    after = node("object", properties={"spec": node("object", properties={"a": INTEGER, "c": STRING})})
+    live = FieldManager(KIND, lambda _: before, thorough=True).apply(
+        None, widget({"a": "x", "c": "x"}), "m", force=False
+    )
+    return FieldManager(KIND, lambda _: after, thorough=True), stored(live)
+
+
+def test_an_apply_fails_where_the_live_object_does_not_fit_a_changed_schema() -> None:
+    manager, live = _of_changed_schema()
+    text = (
+        "failed to create typed live object (/w; example.com/v1, Kind=Widget): "
+        ".spec.a: expected numeric (int or float), got string"
+    )
+    for spec in ({"a": 1}, {"c": "x"}, {"c": "y"}):
+        with pytest.raises(StatusError) as rejection:
+            manager.apply(live, widget(spec), "m", force=True)
+        assert rejection.value.message == text
+
+
+def test_an_update_that_makes_the_live_object_fit_a_changed_schema_keeps_the_managed_fields() -> None:
+    manager, live = _of_changed_schema()
+    repaired = manager.update(live, widget({"a": 1, "c": "y"}), "u")
+    assert repaired["metadata"]["managedFields"] == live["metadata"]["managedFields"]
+    changed = manager.update(stored(repaired), widget({"a": 1, "c": "z"}), "u")
+    assert owned(changed) == {"m": {"f:spec": {"f:a": {}}}, "u": {"f:spec": {"f:c": {}}}}
+
+
 def test_managers_of_members_own_a_list_that_becomes_atomic() -> None:
     live = stored(MANAGER.apply(None, widget({"map": {"a": "1"}}), "m", force=False))
     spec = node(
