@@ -20,6 +20,7 @@ from tetrapod.machinery.cel.escaping import escape, unescape
 from tetrapod.machinery.cel.schema_types import is_map, with_meta
 from tetrapod.machinery.cel.time import parse_duration, parse_timestamp
 from tetrapod.machinery.cel.values import CorrelatedList, ObjectLike, Timestamp, equal, find, no_such_overload
+from tetrapod.machinery.equality import identical, json_key
 from tetrapod.machinery.golang.formatting import type_name
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.string_formats import of_type
@@ -135,7 +136,8 @@ def _map_converter(node: SchemaNode, floats: bool) -> Convert:
 
 def _list_converter(node: SchemaNode, floats: bool) -> Convert:
     convert = None if node.items is None else _converter(node.items, floats)
-    keys = node.list_map_keys
+    escaped_keys = tuple(escape(key) or key for key in node.list_map_keys)
+    scalars = node.items is None or node.items.type not in ("object", "array")
 
     def items(value: Any) -> list[Any]:
         if value.__class__ is not list:
@@ -143,9 +145,9 @@ def _list_converter(node: SchemaNode, floats: bool) -> Convert:
         return value if convert is None else [convert(item) for item in value]
 
     if node.list_type == "set":
-        return lambda value: SetList(items(value))
+        return lambda value: SetList(items(value), scalars=scalars)
     if node.list_type == "map":
-        return lambda value: MapList(items(value), keys)
+        return lambda value: MapList(items(value), escaped_keys)
     return None if convert is None else items
 
 
@@ -185,6 +187,29 @@ class _Object(ObjectLike):
         converted = self._found[key] = value if convert is None else convert(value)
         return converted
 
+    def equals(self, other: Any) -> bool:
+        """Return whether another object has as many members, equal fields, and equal undeclared members.
+
+        A field that is null equals a missing one. Upstream: valuesunstructured.go, unstructuredMap.Equal.
+        """
+        if len(self) != len(other):
+            return False
+        members = _decoded(other)
+        for name, value in self._value.items():
+            if name in self._fields:
+                own, others = _field(self, name), _field(other, name)
+                if (own is None) != (others is None) or (own is not None and not equal(own, others)):
+                    return False
+            elif members is None:
+                raise no_such_overload()
+            elif name in members and not identical(value, members[name]):
+                return False
+        return True
+
+    def decoded(self) -> dict[str, Any]:
+        """Return the object as decoded from JSON."""
+        return self._value
+
     def __iter__(self) -> Iterator[Any]:
         return (escape(key) or key for key in self._value if key in self._fields)
 
@@ -222,52 +247,114 @@ class _Map(ObjectLike):
 
 
 class SetList(CorrelatedList):
-    """A list with `x-kubernetes-list-type: set`: `==` ignores the order, and `+` adds only elements that are new."""
+    """A list with `x-kubernetes-list-type: set`: `==` ignores the order, and `+` adds only elements that are new.
 
-    __slots__ = ()
+    Args:
+        items: the elements.
+        scalars: whether the schema declares the elements as scalars. Others cannot be compared.
+
+    Upstream: valuesunstructured.go, unstructuredSetList; valuesreflect.go, setElementKey.
+    """
+
+    __slots__ = ("_scalars",)
+
+    def __init__(self, items: list[Any], *, scalars: bool) -> None:
+        super().__init__(items)
+        self._scalars = scalars
+
+    def _key_of(self, item: Any) -> Any:
+        if not self._scalars:
+            raise EvaluationError("listSet operations are only supported on lists of scalar values")
+        return _scalar_key(item)
 
     def equals(self, other: list[Any]) -> bool:
-        return len(self) == len(other) and all(any(equal(mine, item) for mine in self) for item in other)
+        return len(self) == len(other) and set(map(self._key_of, self)) == set(map(self._key_of, other))
 
     def merged(self, other: list[Any]) -> list[Any]:
-        return SetList([*self, *(item for item in other if not any(equal(mine, item) for mine in self))])
+        result, seen = list(self), set(map(self._key_of, self))
+        for item in other:
+            if (key := self._key_of(item)) not in seen:
+                seen.add(key)
+                result.append(item)
+        return SetList(result, scalars=self._scalars)
 
 
 class MapList(CorrelatedList):
-    """A list with `x-kubernetes-list-type: map`: `==` ignores the order, and `+` merges elements by their keys."""
+    """A list with `x-kubernetes-list-type: map`: `==` ignores the order, and `+` merges elements by their keys.
+
+    Upstream: valuesunstructured.go, unstructuredMapList.
+    """
 
     __slots__ = ("_keys",)
 
     def __init__(self, items: list[Any], keys: tuple[str, ...]) -> None:
+        """Create the list.
+
+        Args:
+            items: the elements.
+            keys: the escaped names of the fields that identify an element.
+        """
         super().__init__(items)
-        self._keys = tuple(escape(key) or key for key in keys)
+        self._keys = keys
 
     def _key_of(self, item: Any) -> tuple[Any, ...]:
-        return tuple(_field(item, key) for key in self._keys)
+        return tuple(_scalar_key(_field(item, key)) for key in self._keys)
 
-    def _by_key(self) -> dict[tuple[Any, ...], int]:
-        return {self._key_of(item): i for i, item in enumerate(self)}
+    def _key_in_comparison(self, item: Any) -> tuple[Any, ...]:
+        """Return the key by which `==` finds an element.
+
+        Upstream looks up the escaped names in the decoded JSON. A field whose name must be escaped is therefore missing
+        in every key.
+        """
+        members = _decoded(item) or {}
+        return tuple(_scalar_key(members.get(key)) for key in self._keys)
 
     def equals(self, other: list[Any]) -> bool:
         if len(self) != len(other):
             return False
-        indexes = self._by_key()
-        return all(
-            (index := indexes.get(self._key_of(item))) is not None and equal(self[index], item) for item in other
-        )
+        elements = {self._key_in_comparison(item): item for item in self}
+        seen = set()
+        for item in other:
+            key = self._key_in_comparison(item)
+            if key not in elements or not equal(elements[key], item):
+                return False
+            seen.add(key)
+        return len(seen) == len(elements)
 
     def merged(self, other: list[Any]) -> list[Any]:
-        result, indexes = list(self), self._by_key()
+        result = list(self)
+        indexes = {self._key_of(item): i for i, item in enumerate(self)}
         for item in other:
             index = indexes.get(self._key_of(item))
             if index is None:
                 result.append(item)
             else:
                 result[index] = item
-        return MapList(result, self._keys)
+        return _MergedMapList(result, self._keys)
+
+
+class _MergedMapList(MapList):
+    """The sum of two lists of the type map, whose elements `==` finds by the values of their fields."""
+
+    __slots__ = ()
+
+    _key_in_comparison = MapList._key_of
+
+
+def _decoded(value: Any) -> dict[str, Any] | None:
+    """Return the decoded JSON of an object, or None for other values, such as a map that an expression creates."""
+    if isinstance(value, _Object):
+        return value.decoded()
+    return value if value.__class__ is dict else None
+
+
+def _scalar_key(value: Any) -> Any:
+    """Return a hashable key that is equal for equal values of the same type."""
+    return value.__class__, json_key(value)
 
 
 def _field(item: Any, key: str) -> Any:
+    """Return a field of an object, or None if it is missing or null."""
     try:
         return find(item, key)
     except KeyError:

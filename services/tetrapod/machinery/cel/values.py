@@ -117,6 +117,10 @@ class ObjectLike:
         """
         raise KeyError(key)
 
+    def equals(self, other: Any) -> bool:
+        """Return whether this value and another map or object have the same keys with equal values."""
+        return _equal_maps(self, other)
+
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError
 
@@ -330,7 +334,7 @@ def equal(a: Any, b: Any) -> bool:
     if isinstance(a, Fields):
         return _comparable(b, isinstance(b, Fields)) and a is b
     if isinstance(a, ObjectLike):
-        return _comparable(b, kb is dict or isinstance(b, ObjectLike)) and _equal_maps(a, b)
+        return _comparable(b, kb is dict or isinstance(b, ObjectLike)) and a.equals(b)
     if isinstance(a, Optional):
         if not isinstance(b, Optional) or (a is NONE) != (b is NONE):
             return False
