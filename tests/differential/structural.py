@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from typing import Any, Final
 
@@ -35,6 +36,26 @@ _STRINGS: Final = (
         "7d444840-9dc0-11d1-b245-5ffdce74fad2",
     ),
 )
+_LIST_RULES: Final = (
+    "self.size() < 3",
+    "self.all(x, has(x.a) || has(x.b))",
+    "self.all(x, x != 'a')",
+    "self.exists(x, true)",
+    "self == oldSelf",
+    "oldSelf.all(x, x in self)",
+    "size(self) >= size(oldSelf)",
+    "self.map(x, x).size() < 2",
+    "self + oldSelf == oldSelf + self",
+)
+_MAP_RULES: Final = (
+    "size(self) < 2",
+    "self.all(key, key != 'x')",
+    "'y' in self",
+    "self == oldSelf",
+    "self.all(key, self[key] == self[key])",
+    "oldSelf.all(key, key in self)",
+    "self.transformMap(k, v, v) == self",
+)
 _SCALAR_RULES: Final = {
     "string": ("self != 'a'", "self.size() < 3", "self.matches('^a')", "self == oldSelf", "self.startsWith('r')"),
     "integer": ("self > 1", "self % 2 == 0", "self >= oldSelf", "self != 7"),
@@ -60,7 +81,7 @@ def definition(rng: random.Random, name: str) -> dict[str, Any]:
     }
     if rng.random() < 0.3:
         schema["required"] = ["spec"]
-    version = {
+    version: dict[str, Any] = {
         "name": "v1",
         "served": True,
         "storage": True,
@@ -68,6 +89,17 @@ def definition(rng: random.Random, name: str) -> dict[str, Any]:
         "additionalPrinterColumns": columns,
         "subresources": {"status": {}},
     }
+    scalars = [
+        key for key, member in spec["properties"].items() if member.get("type") in ("string", "integer", "boolean")
+    ]
+    if scalars and rng.random() < 0.3:
+        version["selectableFields"] = [{"jsonPath": f".spec.{key}"} for key in scalars[:2]]
+    replicas = [key for key in scalars if spec["properties"][key]["type"] == "integer"]
+    if replicas and rng.random() < 0.5:
+        version["subresources"]["scale"] = {
+            "specReplicasPath": f".spec.{replicas[0]}",
+            "statusReplicasPath": ".status.r",
+        }
     group = f"{name}.example.net"
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -80,6 +112,23 @@ def definition(rng: random.Random, name: str) -> dict[str, Any]:
             "versions": [version],
         },
     }
+
+
+def changed(body: dict[str, Any], rng: random.Random) -> dict[str, Any]:
+    """Return a definition with one other part of the schema, or with another schema."""
+    body = copy.deepcopy(body)
+    schema = schema_of(body)
+    spec = schema["properties"]["spec"]
+    if rng.random() < 0.3:
+        schema["properties"]["spec"] = _object(rng, 3)
+        return body
+    for name in rng.sample(sorted(spec["properties"]), rng.choice((1, 2))):
+        spec["properties"][name] = _any(rng, 2)
+    if rng.random() < 0.3:
+        spec["properties"].pop(rng.choice(sorted(spec["properties"])))
+    if rng.random() < 0.3:
+        spec["required"] = rng.sample(sorted(spec["properties"]), 1)
+    return body
 
 
 def schema_of(body: dict[str, Any]) -> Schema:
@@ -139,12 +188,25 @@ def _any(rng: random.Random, depth: int) -> Schema:
     kind = rng.random()
     if depth > 0 and kind < 0.2:
         schema = _object(rng, depth)
+        if rng.random() < 0.3:
+            schema["default"] = {}
     elif depth > 0 and kind < 0.45:
         schema = _array(rng, depth)
     elif depth > 0 and kind < 0.55:
         schema = {"type": "object", "additionalProperties": _any(rng, depth - 1)}
+        if rng.random() < 0.3:
+            schema["maxProperties"] = 3
+            schema["x-kubernetes-validations"] = [{"rule": rng.choice(_MAP_RULES)}]
     elif kind < 0.6:
         schema = {"x-kubernetes-int-or-string": True}
+        if rng.random() < 0.3:
+            schema["anyOf"] = [{"type": "integer"}, {"type": "string"}]
+        if rng.random() < 0.3:
+            schema["pattern"] = "^[0-9]+%?$"
+        if rng.random() < 0.2:
+            schema["x-kubernetes-validations"] = [
+                {"rule": rng.choice(("type(self) == int ? self > 1 : self != 'x'", "self == oldSelf"))}
+            ]
     elif kind < 0.63:
         schema = {"x-kubernetes-preserve-unknown-fields": True}
     elif kind < 0.66:
@@ -153,6 +215,8 @@ def _any(rng: random.Random, depth: int) -> Schema:
             "x-kubernetes-embedded-resource": True,
             "x-kubernetes-preserve-unknown-fields": True,
         }
+        if rng.random() < 0.5:
+            schema["properties"] = {"spec": _any(rng, depth - 1), "metadata": {"type": "object"}}
     else:
         schema = _scalar(rng)
     if rng.random() < 0.15:
@@ -161,15 +225,34 @@ def _any(rng: random.Random, depth: int) -> Schema:
 
 
 def _array(rng: random.Random, depth: int) -> Schema:
-    form = rng.choice(("plain", "set", "map", "atomic"))
+    form = rng.choice(("plain", "set", "map", "map", "atomic"))
+    schema: Schema
     if form == "map":
         items = _object(rng, depth - 1)
         for keyword in ("nullable", "not", "oneOf", "anyOf", "allOf"):
             items.pop(keyword, None)
+        keys = ["key"]
         items["properties"]["key"] = {"type": "string"}
         items["required"] = ["key"]
-        return {"type": "array", "items": items, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["key"]}
-    schema: Schema = {"type": "array", "items": _scalar(rng) if form == "set" else _any(rng, depth - 1)}
+        if rng.random() < 0.4:
+            items["properties"]["port"] = {"type": "integer", "default": 1}
+            keys.append("port")
+        if rng.random() < 0.3:
+            items["x-kubernetes-validations"] = [
+                {"rule": rng.choice(("self.key == oldSelf.key", "self == oldSelf", "self.key != 'k1'"))}
+            ]
+        schema = {"type": "array", "items": items, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys}
+        if rng.random() < 0.2:
+            schema["x-kubernetes-validations"] = [{"rule": rng.choice(_LIST_RULES)}]
+        if rng.random() < 0.2:
+            schema["default"] = [{"key": "d"}]
+        return schema
+    schema = {"type": "array", "items": _scalar(rng) if form == "set" else _any(rng, depth - 1)}
+    if rng.random() < 0.2:
+        schema["maxItems"] = 4
+        schema["x-kubernetes-validations"] = [{"rule": rng.choice(_LIST_RULES)}]
+    if rng.random() < 0.1:
+        schema["default"] = []
     if form != "plain":
         schema["x-kubernetes-list-type"] = form
     if rng.random() < 0.3:
@@ -247,22 +330,36 @@ def value(schema: Schema, rng: random.Random) -> Any:
     )
 
 
-def _list_value(schema: Schema, rng: random.Random) -> list[Any]:
+def _list_value(schema: Schema, rng: random.Random) -> Any:
+    if rng.random() < 0.02:
+        return rng.choice((None, {}, "x"))
     elements = [value(schema["items"], rng) for _ in range(rng.choice((0, 1, 2, 2, 3)))]
     if "x-kubernetes-list-map-keys" in schema:
         for index, element in enumerate(elements):
-            element["key"] = f"k{index}"
+            element["key"] = f"k{index if rng.random() < 0.9 else 0}"
+            if rng.random() < 0.3:
+                element.pop("port", None)
     return elements
 
 
 def _object_value(schema: Schema, rng: random.Random) -> Any:
     if "x-kubernetes-embedded-resource" in schema:
-        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "b"}}
+        return rng.choice(
+            (
+                {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "b"}},
+                {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "A b", "labels": {"a": "b c"}}},
+                {"apiVersion": "v1", "kind": "X", "metadata": {"name": "a", "unknown": 1}, "spec": 1},
+                {"kind": "X", "metadata": {"labels": {"a": 1}}},
+                {"apiVersion": "a/b/c", "kind": "X y", "spec": {}},
+                {},
+            )
+        )
     inner = schema.get("additionalProperties")
     if inner:
         return {key: value(inner, rng) for key in rng.sample("xyz", rng.choice((0, 1, 2)))}
     required = schema.get("required", [])
-    return {
+    unknown = {"zz": rng.choice((1, None, {"a": 1}))} if rng.random() < 0.05 else {}
+    return unknown | {
         name: value(member, rng)
         for name, member in schema.get("properties", {}).items()
         if name in required or rng.random() < 0.7
