@@ -200,7 +200,7 @@ def test_bodies_that_are_not_the_custom_object_are_rejected(server: Server, body
 
 def test_delete_options_that_are_not_acceptable_are_rejected(server: Server) -> None:
     assert call(server, "POST", CONFIG_MAPS, config_map("kept")).status == 201
-    for body in (b"\xa1\x41\x61\xf7", b"\xa1\x41\x61", b"\x80" * 2000):
+    for body in (b"\xa1\x46dryRun\xf7", b"\xa1\x41\x61", b"\x80" * 2000):
         answer = call(server, "DELETE", f"{CONFIG_MAPS}/kept", body)
         assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
     assert call(server, "GET", f"{CONFIG_MAPS}/kept").status == 200

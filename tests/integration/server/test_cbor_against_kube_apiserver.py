@@ -22,6 +22,11 @@ from tetrapod.machinery import cbor
 GATE: Final = "--feature-gates=CBORServingAndStorage=true"
 CBOR: Final = "application/cbor"
 CONFIG_MAPS: Final = "/api/v1/namespaces/default/configmaps"
+SECRETS: Final = "/api/v1/namespaces/default/secrets"
+LEASES: Final = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+REVISIONS: Final = "/apis/apps/v1/namespaces/default/controllerrevisions"
+BUDGETS: Final = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+QUOTAS: Final = "/api/v1/namespaces/default/resourcequotas"
 WIDGETS: Final = "/apis/example.com/v1/namespaces/default/widgets"
 APPLY: Final = "application/apply-patch+cbor"
 VARYING: Final = frozenset({"uid", "resourceVersion", "creationTimestamp", "time", "serverAddress"})
@@ -53,11 +58,60 @@ TWICE: Final = [
     for version in (b"\x42v1", b"\x45a/b/c", b"\x40", b"\x05")
 ]
 """Objects with a duplicate member and different apiVersions, of which the last two are empty and not a string."""
+
+
+def typed(kind: str, api_version: str, name: int, *members: bytes) -> bytes:
+    """Return an object in CBOR with further encoded members, each a name and its value."""
+    head = cbor.encode({"kind": kind, "apiVersion": api_version, "metadata": {"name": f"typed-{name}"}})
+    head = head.removeprefix(cbor.MAGIC)
+    return bytes((head[0] + len(members),)) + head[1:] + b"".join(members)
+
+
+BINARY: Final = [
+    "44 61476b3d", "42 6869", "64 61476b3d", "62 6869", "d5 42 6869", "d6 42 6869", "d7 42 6869", "d6 64 61476b3d",
+    "82 1868 1869", "05", "f6", "f5", "40", "60", "5f 42 6147 42 6b3d ff", "d821 44 61476b3d", "42 61ff",
+]  # fmt: skip
+NUMBERS: Final = [
+    "01", "20", "f93c00", "f93e00", "6131", "4131", "f5", "f6", "80", "a0", "1a80000000", "1b7fffffffffffffff",
+    "1bffffffffffffffff", "3bffffffffffffffff", "c101", "c07478", "d9d9f701", "f7",
+]  # fmt: skip
+KEYS: Final = ["d5 44 64617461", "01", "20", "f5", "f6", "80", "a0", "62c328", "1bffffffffffffffff", "7f 62 7a7a ff"]
 Call = tuple[str, str, bytes, str, str]
 CALLS: Final[list[Call]] = [
     *(("POST", WIDGETS, widget(b"v%d" % i, bytes.fromhex(value)), CBOR, CBOR) for i, value in enumerate(VALUES)),
     *(("POST", path, bytes.fromhex(body), CBOR, CBOR) for body in BODIES for path in (CONFIG_MAPS, WIDGETS)),
     *(("POST", path, body, CBOR, CBOR) for body in TWICE for path in (CONFIG_MAPS, WIDGETS)),
+    *(
+        ("POST", SECRETS, typed("Secret", "v1", i, b"\x64data\xa1\x61k" + bytes.fromhex(value)), CBOR, CBOR)
+        for i, value in enumerate(BINARY)
+    ),
+    *(
+        ("POST", path, typed(kind, version, i, b"\x64spec\xa1" + field + bytes.fromhex(value) + end), CBOR, CBOR)
+        for i, value in enumerate(NUMBERS)
+        for path, kind, version, field, end in (
+            (LEASES, "Lease", "coordination.k8s.io/v1", b"\x74leaseDurationSeconds", b""),
+            (LEASES, "Lease", "coordination.k8s.io/v1", b"\x69renewTime", b""),
+            (QUOTAS, "ResourceQuota", "v1", b"\x64hard\xa1\x64pods", b""),
+            (BUDGETS, "PodDisruptionBudget", "policy/v1", b"\x6cminAvailable", b""),
+        )
+    ),
+    *(
+        ("POST", REVISIONS, typed("ControllerRevision", "apps/v1", i, b"\x64data" + bytes.fromhex(value)), CBOR, CBOR)
+        for i, value in enumerate(NUMBERS)
+    ),
+    *(
+        ("POST", CONFIG_MAPS, typed("ConfigMap", "v1", i, *members), CBOR, CBOR)
+        for i, key in enumerate(KEYS)
+        for members in ((bytes.fromhex(key) + b"\x01",), (b"\x64data\xa1" + bytes.fromhex(key) + b"\x61x",))
+    ),
+    ("POST", CONFIG_MAPS, typed("ConfigMap", "v1", 90, b"\x61z\xa2\x61a\x01\x61a\x02"), CBOR, CBOR),
+    ("POST", CONFIG_MAPS, typed("ConfigMap", "v1", 91, b"\x61z\x01", b"\x61z\x02"), CBOR, CBOR),
+    ("POST", f"{CONFIG_MAPS}?fieldValidation=Strict", typed("ConfigMap", "v1", 92, b"\x61z\xf7"), CBOR, CBOR),
+    ("DELETE", f"{CONFIG_MAPS}/none", cbor.encode({"preconditions": {"uid": 1}}), CBOR, CBOR),
+    ("DELETE", f"{CONFIG_MAPS}/none", cbor.encode({"gracePeriodSeconds": "1"}), CBOR, CBOR),
+    ("DELETE", f"{CONFIG_MAPS}/none", cbor.encode({"dryRun": "All"}), CBOR, CBOR),
+    ("DELETE", f"{CONFIG_MAPS}/none", b"\xa1\x41a\xf7", CBOR, CBOR),
+    ("DELETE", f"{CONFIG_MAPS}/none", b"\xa1\x46dryRun\xf7", CBOR, CBOR),
     ("POST", CONFIG_MAPS, config_map("a", data={"a": "b"}), CBOR, CBOR),
     ("POST", CONFIG_MAPS, config_map("wrong", data=5), CBOR, CBOR),
     ("POST", CONFIG_MAPS, config_map("wrong", data={"a": 5}), CBOR, CBOR),

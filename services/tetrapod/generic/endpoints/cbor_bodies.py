@@ -7,19 +7,22 @@ Upstream: staging/src/k8s.io/apimachinery/pkg/runtime/serializer/cbor/cbor.go, D
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 from tetrapod.machinery import cbor
 from tetrapod.machinery.cbor.decoding import ARRAY, BYTES, MAP, NEGATIVE, PRIMITIVE, TEXT, TYPE_NAMES, UNSIGNED
 from tetrapod.machinery.cbor.diagnostic import diagnose
-from tetrapod.machinery.cbor.unknown_fields import strict_error
+from tetrapod.machinery.cbor.typed import TypeMismatch, decode_typed
+from tetrapod.machinery.freeing import free_large
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
-from tetrapod.machinery.schema.decode_errors import Mismatch
-from tetrapod.machinery.serializer.errors import DecodeError
+from tetrapod.machinery.schema_node import SchemaNode
+from tetrapod.machinery.serializer.errors import Decoded, DecodeError
 
 _UNDETERMINED: Final = "unable to determine group/version/kind: "
-_TYPE_META: Final = ("apiVersion", "kind")
+_TYPE_META: Final = SchemaNode("object")
+_TYPE_META.definition = "io.k8s.apimachinery.pkg.apis.meta.v1.TypeMeta"
+_TYPE_META.properties = {"apiVersion": SchemaNode("string"), "kind": SchemaNode("string")}
 
 
 class UnfitBodyError(Exception):
@@ -30,38 +33,78 @@ class UnfitBodyError(Exception):
         self.gvk = gvk
 
 
-def decode_object(body: bytes, kind: GroupVersionKind, *, custom: bool = False) -> Object:
-    """Return the object in a body.
+def decode_object(
+    body: bytes, kind: GroupVersionKind, structure_of: Callable[[GroupVersionKind], SchemaNode | None]
+) -> Decoded:
+    """Return the object of a built-in kind in a body, without unknown fields.
+
+    The first unknown field is in `duplicates`, the errors of strict decoding.
 
     Args:
         body: the body.
         kind: the kind that a body without kind or apiVersion has.
-        custom: whether it is a custom object, whose body must state its kind.
+        structure_of: returns the schema of the kind in the body; None if no such kind is registered.
 
     Raises:
         DecodeError: the body is not a CBOR map, or its kind cannot be determined.
-        UnfitBodyError: the map has duplicate members, invalid UTF-8, a number of more than 64 bits or the like, or
-            the apiVersion of a custom object is missing.
+        UnfitBodyError: a value has a wrong type, or the map has duplicate members, invalid UTF-8 or the like.
+    """
+    _check_form(body)
+    gvk = _kind_of(body, kind)
+    type_meta = {"kind": gvk.kind, "apiVersion": gvk.api_version}
+    node = structure_of(gvk)
+    if node is None:
+        return Decoded(type_meta, [])
+    try:
+        obj, unknown = decode_typed(body, node)
+    except TypeMismatch as error:
+        raise UnfitBodyError(error.text(f"{gvk.version}.{gvk.kind}"), gvk) from None
+    except cbor.InvalidError as error:
+        raise UnfitBodyError(str(error), gvk) from None
+    texts = [] if unknown is None else [f"cbor: found unknown field at map element index {unknown}"]
+    return Decoded({**(obj or {}), **type_meta}, texts)
+
+
+def decode_custom_object(body: bytes, kind: GroupVersionKind) -> Object:
+    """Return the custom object in a body.
+
+    Args:
+        body: the body.
+        kind: the kind that the object is expected to have.
+
+    Raises:
+        DecodeError: the body is not a CBOR map, or its kind is missing or cannot be determined.
+        UnfitBodyError: the map has duplicate members, invalid UTF-8, a number of more than 64 bits or the like, or the
+            apiVersion is missing.
     """
     try:
         value = cbor.decode(body)
     except cbor.MalformedError as error:
         raise DecodeError(f"{_UNDETERMINED}{error}") from None
     except cbor.InvalidError as error:
-        if error.outermost or not isinstance(error.value, dict):
-            raise DecodeError(f"{_UNDETERMINED}{error}") from None
-        raise UnfitBodyError(str(error), _kind_of(error.value, kind)) from None
+        raise UnfitBodyError(str(error), _kind_of(body, kind)) from None
     if value is None:
         value = {}
     if not isinstance(value, dict):
-        note = " (cannot decode CBOR array to struct without toarray option)" if isinstance(value, list) else ""
-        text = f"cbor: cannot unmarshal {_type_name(value, body)} into Go value of type v1.TypeMeta{note}"
-        raise DecodeError(_UNDETERMINED + text)
-    if custom:
-        _check_kind(value, body)
-    else:
-        _check_type_meta(value, body)
-    return value
+        _kind_of(body, kind)
+    _check_kind(value, body)
+    obj: Object = value
+    return obj
+
+
+def _check_form(body: bytes) -> None:
+    """Check that a body is one well-formed data item.
+
+    Raises:
+        DecodeError: it is not.
+    """
+    try:
+        discarded = [cbor.decode(body)]
+        free_large(discarded)
+    except cbor.MalformedError as error:
+        raise DecodeError(f"{_UNDETERMINED}{error}") from None
+    except cbor.InvalidError:
+        pass  # the item in error may be in an unknown field
 
 
 def decode_configuration(body: bytes) -> Object:
@@ -80,20 +123,26 @@ def decode_configuration(body: bytes) -> Object:
     return value
 
 
-def _type_meta(obj: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the apiVersion and the kind in a body; "" for one that is missing or not a string."""
-    api_version, kind = (value if isinstance(value := obj.get(name), str) else "" for name in _TYPE_META)
-    return api_version, kind
+def _kind_of(body: bytes, default: GroupVersionKind) -> GroupVersionKind:
+    """Return the kind in a body; a missing part, or a malformed apiVersion, is that of `default`.
 
-
-def _kind_of(obj: Mapping[str, Any], default: GroupVersionKind) -> GroupVersionKind:
-    """Return the kind in a body; a missing or malformed part is that of `default`."""
-    api_version, kind = _type_meta(obj)
+    Raises:
+        DecodeError: the body is not a map, or its kind or apiVersion is not a string.
+    """
     try:
-        group_version = GroupVersion.parse(api_version or default.api_version)
+        obj = decode_typed(body, _TYPE_META)[0] or {}
+    except TypeMismatch as error:
+        raise DecodeError(f"{_UNDETERMINED}{error.text('v1.TypeMeta')}") from None
+    except cbor.InvalidError as error:
+        raise DecodeError(f"{_UNDETERMINED}{error}") from None
+    kind = obj.get("kind") or default.kind
+    try:
+        group, version = GroupVersion.parse(obj.get("apiVersion") or "")
     except ValueError:
-        group_version = default.group_version
-    return group_version.with_kind(kind or default.kind)
+        group, version = "", ""
+    if not version and group in ("", default.group):
+        return default.group_version.with_kind(kind)
+    return GroupVersionKind(group, version, kind)
 
 
 def _check_kind(obj: Object, body: bytes) -> None:
@@ -103,41 +152,11 @@ def _check_kind(obj: Object, body: bytes) -> None:
         DecodeError: the kind is missing.
         UnfitBodyError: the apiVersion is missing.
     """
-    api_version, kind = _type_meta(obj)
+    api_version, kind = (value if isinstance(value := obj.get(name), str) else "" for name in ("apiVersion", "kind"))
     if not kind:
         raise DecodeError(f"Object 'Kind' is missing in '{diagnose(body)}'")
     if not api_version:
         raise UnfitBodyError(f"Object 'apiVersion' is missing in '{diagnose(body)}'", GroupVersionKind("", "", kind))
-
-
-def _check_type_meta(obj: Object, body: bytes) -> None:
-    """Check that the apiVersion and the kind of a built-in object are strings or null.
-
-    Raises:
-        DecodeError: one is not; if both are not, the text is about the first in the body.
-    """
-    for name, value in obj.items():
-        if name in _TYPE_META and not isinstance(value, str | None):
-            type_name = _type_name(value, body)
-            text = f"cbor: cannot unmarshal {type_name} into Go struct field v1.TypeMeta.{name} of type string"
-            raise DecodeError(_UNDETERMINED + text)
-
-
-def mismatch_text(error: Mismatch, kind: GroupVersionKind, body: bytes) -> str:
-    """Return the error text for a value of a wrong type in a built-in object.
-
-    The text names the outermost field that contains the value.
-
-    Args:
-        error: the value, and the Go type of the field.
-        kind: the kind of the object.
-        body: the CBOR body, in which the value's type is looked up.
-    """
-    type_name = _type_name(error.value, body)
-    if not error.outermost_field:
-        return f"cbor: cannot unmarshal {type_name} into Go value of type {error.named}"
-    field = f"{kind.version}.{kind.kind}.{error.outermost_field}"
-    return f"cbor: cannot unmarshal {type_name} into Go struct field {field} of type {error.named}"
 
 
 def _type_name(value: Any, body: bytes) -> str:
@@ -159,13 +178,3 @@ def _type_name(value: Any, body: bytes) -> str:
         case list():
             return TYPE_NAMES[ARRAY]
     return TYPE_NAMES[MAP]
-
-
-def strict_errors(body: bytes, unknown: Collection[str]) -> list[str]:
-    """Return the errors of strict decoding of a built-in object: the first unknown field.
-
-    Args:
-        body: the body, which can be decoded.
-        unknown: the paths of the unknown fields; there is at least one.
-    """
-    return [strict_error(cbor.decode(body), unknown)]

@@ -135,7 +135,7 @@ class Decoder:
             self.check_kind(gvk, obj)
             unknown = self.shape(obj, gvk)
         except ShapeError as error:
-            raise self._unfit(gvk, str(error) if media_type != CBOR else _cbor_text(error, gvk, body)) from None
+            raise self._unfit(gvk, str(error) if media_type != CBOR else _json_text(error)) from None
         if validation != "Ignore" and (decoded.duplicates or unknown):
             texts = self._strict_errors(body, media_type, decoded.duplicates, unknown)
             if validation == "Strict" and texts:
@@ -156,7 +156,7 @@ class Decoder:
             if media_type == JSON:
                 return json_serializer.decode(body, unstructured=self.custom)
             if media_type == CBOR:
-                return Decoded(self._decode_cbor(body), [])
+                return self._decode_cbor(body)
             if media_type == PROTOBUF:
                 return Decoded(protobuf.decode(body, self.kind), [])
             return yaml_serializer.decode(body)
@@ -167,13 +167,21 @@ class Decoder:
         except DecodeError as error:
             raise self._unrecognized(syntax_text(error) if media_type == JSON else str(error), body) from None
 
-    def _decode_cbor(self, body: bytes) -> Object:
+    def _decode_cbor(self, body: bytes) -> Decoded:
         from tetrapod.generic.endpoints import cbor_bodies
 
         try:
-            return cbor_bodies.decode_object(body, self.kind, custom=self.custom)
+            if self.custom:
+                return Decoded(cbor_bodies.decode_custom_object(body, self.kind), [])
+            return cbor_bodies.decode_object(body, self.kind, self._structure_in)
         except cbor_bodies.UnfitBodyError as error:
             raise self._unfit(error.gvk, str(error)) from None
+
+    def _structure_in(self, gvk: GroupVersionKind) -> SchemaNode | None:
+        """Return the schema by which a body of the kind `gvk` is decoded, or None if the kind is not registered."""
+        if gvk == self.kind or (gvk.kind == self.kind.kind and gvk.api_version in self._also_accepts):
+            return self._schema()
+        return structure_of(gvk) if is_registered(gvk.api_version, gvk.kind, self.kind.group) else None
 
     def _missing_kind(self, body: bytes, media_type: str, obj: Any, validation: str) -> StatusError:
         """Return the error for a custom object without a kind.
@@ -299,9 +307,7 @@ class Decoder:
         if media_type == JSON and not self.custom:
             return json_serializer.strict_errors(body, unknown, self._schema())
         if media_type == CBOR:
-            from tetrapod.generic.endpoints.cbor_bodies import strict_errors
-
-            return strict_errors(body, unknown) if not self.custom else []
+            return list(duplicates)  # upstream finds none in custom objects
         return [*duplicates, *unknown_fields(unknown)]
 
     def _unrecognized(self, text: str, body: bytes) -> StatusError:
@@ -318,18 +324,10 @@ class Decoder:
         return bad_request(f"{gvk.kind} in version {version} cannot be handled as a {self.kind.kind}: {text}")
 
 
-def _cbor_text(error: ShapeError, gvk: GroupVersionKind, body: bytes) -> str:
-    """Return upstream's error text for a CBOR body of the kind `gvk`, in which a value has a wrong type.
-
-    Args:
-        error: the error of the decoder. If its cause is not a Mismatch, its own text is returned.
-        gvk: the expected kind.
-        body: the CBOR body.
-    """
-    from tetrapod.generic.endpoints.cbor_bodies import mismatch_text
-
+def _json_text(error: ShapeError) -> str:
+    """Return the text of an error in a CBOR body, whose values were decoded by their types except for their JSON."""
     cause = error.__cause__
-    return mismatch_text(cause, gvk, body) if isinstance(cause, Mismatch) else str(error)
+    return cause.alone if isinstance(cause, Mismatch) else str(error)
 
 
 def _clears_managers(obj: Object) -> bool:
@@ -371,6 +369,6 @@ def strict_text(texts: Sequence[str], media_type: str, duplicates: Sequence[str]
         media_type: the media type of the body.
         duplicates: the texts about duplicate fields alone, with which `texts` begins.
     """
-    if media_type != JSON and duplicates:
+    if media_type not in (JSON, CBOR) and duplicates:
         texts = [yaml_serializer.strict_text(list(duplicates)), *texts[len(duplicates) :]]
     return ", ".join(texts)

@@ -26,11 +26,13 @@ from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.freeing import free_large
 from tetrapod.machinery.gvk import GroupVersionKind, Object
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.serializer import json as json_serializer
 from tetrapod.machinery.serializer import yaml as yaml_serializer
 from tetrapod.machinery.serializer.errors import DecodeError
 from tetrapod.machinery.serializer.type_meta import recognize, syntax_text
 from tetrapod.machinery.status import bad_request
+from tetrapod.machinery.types.definitions import schema_for
 
 _AUDIT_ANNOTATION: Final = "apiserver.k8s.io/unsafe-delete-ignore-read-error"
 _DELETE_OPTIONS: Final = GroupVersionKind("", "v1", "DeleteOptions")
@@ -134,14 +136,18 @@ def _decode_cbor(body: bytes) -> Object:
 
     Raises:
         DecodeError: the body is not a CBOR map.
-        StatusError: 400, the map has duplicate members, invalid UTF-8, a number of more than 64 bits or the like.
+        StatusError: 400, a value has a wrong type, or the map has duplicate members, invalid UTF-8 or the like.
     """
     from tetrapod.generic.endpoints.cbor_bodies import UnfitBodyError, decode_object
 
+    def structure_of(gvk: GroupVersionKind) -> SchemaNode | None:
+        return schema_for(_DELETE_OPTIONS) if gvk.kind == _DELETE_OPTIONS.kind else None
+
     try:
-        return decode_object(body, _DELETE_OPTIONS)
+        obj: Object = decode_object(body, _DELETE_OPTIONS, structure_of).obj
     except UnfitBodyError as error:
         raise bad_request(str(error)) from None
+    return obj
 
 
 async def read_delete_options(scope: Scope, request: Request) -> Object:

@@ -4,7 +4,7 @@ Endpoints, discovery and the storage of custom resources call this package, whic
 - `encoding` writes a value, with its first bytes `MAGIC`.
 - `decoding` reads a body or a stored value, with the error texts of upstream's decoder.
 - `diagnostic` writes a body in diagnostic notation, for error texts.
-- `unknown_fields` finds the error of strict decoding.
+- `typed` reads a body as an object of a built-in kind.
 
 No library is used: see "Built here although a library exists" in CONTRIBUTING.md.
 Upstream: k8s.io/apimachinery/pkg/runtime/serializer/cbor; github.com/fxamacker/cbor

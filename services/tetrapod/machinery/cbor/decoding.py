@@ -40,11 +40,12 @@ TYPE_NAMES: Final = (
 )
 BREAK: Final = 0xFF
 _INT64: Final = 1 << 63
+_NULL: Final = 0xF6
 _CONSTANTS: Final = {20: False, 21: True, 22: None}
 FLOATS: Final = {25: ">e", 26: ">f", 27: ">d"}
 _BIGNUMS: Final = (2, 3)
 _TIMES: Final = (0, 1)
-_LATER_ENCODINGS: Final = (21, 22, 23)
+LATER_ENCODINGS: Final = (21, 22, 23)
 BYTE_ERRORS: Final = json_serializer.BYTE_ERRORS
 """Bytes that are not UTF-8 are replaced as in JSON."""
 
@@ -54,18 +55,7 @@ class MalformedError(DecodeError):
 
 
 class InvalidError(DecodeError):
-    """The error for well-formed data with an item that is not acceptable.
-
-    Args:
-        text: upstream's error text.
-        value: the value, in which the items in error are None.
-        outermost: whether the error concerns the outermost object itself, so that its kind cannot be read either.
-    """
-
-    def __init__(self, text: str, value: Any, *, outermost: bool) -> None:
-        super().__init__(text)
-        self.value = value
-        self.outermost = outermost
+    """The error for well-formed data with an item that is not acceptable. The text is upstream's."""
 
 
 def decode(data: bytes, most_levels: int = MAX_DEPTH) -> Any:
@@ -81,7 +71,7 @@ def decode(data: bytes, most_levels: int = MAX_DEPTH) -> Any:
     """
     if not data:
         raise MalformedError("EOF")
-    reader = _Reader(data, most_levels)
+    reader = Reader(data, most_levels)
     try:
         value, end = reader.value(0, 0, 0)
     except IndexError:
@@ -89,7 +79,7 @@ def decode(data: bytes, most_levels: int = MAX_DEPTH) -> Any:
     if end != len(data):
         raise MalformedError(f"cbor: {len(data) - end} bytes of extraneous data starting at index {end}")
     if reader.error:
-        raise InvalidError(reader.error, value, outermost=reader.outermost)
+        raise InvalidError(reader.error)
     return value
 
 
@@ -118,7 +108,7 @@ def read_head(data: bytes, at: int) -> tuple[int, int, int | None, int]:
     raise MalformedError(f"cbor: invalid additional information {info} for type {TYPE_NAMES[major]}")
 
 
-class _Reader:
+class Reader:
     """A reader of the items of one document.
 
     The methods return a value and the position after it. `depth` counts the arrays, maps and tags around an item.
@@ -126,7 +116,6 @@ class _Reader:
 
     Attributes:
         error: the text of the first error of a well-formed item, after which reading goes on; "" for none.
-        outermost: whether that error concerns the outermost object itself.
     """
 
     def __init__(self, data: bytes, most_levels: int) -> None:
@@ -134,7 +123,6 @@ class _Reader:
         self._most_levels = most_levels
         self._items = 0
         self.error = ""
-        self.outermost = False
 
     def value(self, at: int, depth: int, later: int) -> tuple[Any, int]:
         self._items += 1
@@ -169,16 +157,12 @@ class _Reader:
             return None, at
         return number, at
 
-    def _reject(self, text: str, *, outermost: bool = False) -> None:
+    def _reject(self, text: str) -> None:
         if not self.error:
-            self.error, self.outermost = text, outermost
+            self.error = text
 
     def _string(self, major: int, size: int | None, at: int, later: int) -> tuple[str | None, int]:
-        if size is None:
-            chunks, at = self._chunks(major, at)
-        else:
-            end = _end_of_string(self._data, major, size, at)
-            chunks, at = [self._data[at:end]], end
+        chunks, at = self._content(major, size, at)
         if major == TEXT:
             try:
                 return "".join([chunk.decode() for chunk in chunks]), at
@@ -186,6 +170,23 @@ class _Reader:
                 self._reject("cbor: invalid UTF-8 string")
                 return None, at
         return _text_of(b"".join(chunks), later), at
+
+    def content(self, major: int, size: int | None, at: int) -> tuple[bytes, int]:
+        """Return the bytes of a text or byte string, and the position after it.
+
+        Args:
+            major: TEXT or BYTES.
+            size: its length, or None for an indefinite one.
+            at: the position after its head.
+        """
+        chunks, at = self._content(major, size, at)
+        return b"".join(chunks), at
+
+    def _content(self, major: int, size: int | None, at: int) -> tuple[list[bytes], int]:
+        if size is None:
+            return self._chunks(major, at)
+        end = _end_of_string(self._data, major, size, at)
+        return [self._data[at:end]], end
 
     def _chunks(self, major: int, at: int) -> tuple[list[bytes], int]:
         data, chunks = self._data, []
@@ -237,15 +238,17 @@ class _Reader:
         return obj, at
 
     def _member(self, obj: dict[str, Any], index: int, at: int, depth: int, later: int) -> int:
-        major = self._data[at] >> 5
+        head = self._data[at]
+        major = head >> 5
         name, at = self.value(at, depth, later)
         value, at = self.value(at, depth, later)
+        if head == _NULL:
+            name = ""
         if not isinstance(name, str):
             if name is not None:
                 self._reject(f"cbor: cannot unmarshal {TYPE_NAMES[major]} into Go value of type string")
         elif name in obj:
-            text = f"cbor: found duplicate map key {go_quote(name)} at map element index {index}"
-            self._reject(text, outermost=depth == 1)
+            self._reject(f"cbor: found duplicate map key {go_quote(name)} at map element index {index}")
         else:
             obj[name] = value
         return at
@@ -257,23 +260,30 @@ class _Reader:
             return self._time(tag, at, depth)
         if at == len(MAGIC):  # the tag of self-described CBOR is not a level of the document
             depth -= 1
-        return self.value(at, depth, tag if tag in _LATER_ENCODINGS else later)
+        return self.value(at, depth, tag if tag in LATER_ENCODINGS else later)
 
     def _time(self, tag: int, at: int, depth: int) -> tuple[str | None, int]:
-        head = self._data[at]
+        valid = self._check_time(tag, at)
         value, at = self.value(at, depth, 0)
-        if tag == 0 and head >> 5 != TEXT:
-            self._reject(f"cbor: tag number 0 must be followed by text string, got {TYPE_NAMES[head >> 5]}")
-            return None, at
-        if tag == 1 and head >> 5 > NEGATIVE and not 0xF9 <= head <= 0xFB:
-            expected = "integer or floating-point number"
-            self._reject(f"cbor: tag number 1 must be followed by {expected}, got {TYPE_NAMES[head >> 5]}")
+        if not valid:
             return None, at
         try:
             return None if value is None else from_text(value) if tag == 0 else from_epoch(value), at
         except ValueError as error:
             self._reject(str(error))
             return None, at
+
+    def _check_time(self, tag: int, at: int) -> bool:
+        """Return whether a tag may be before the item at a position, and record an error if not."""
+        head = self._data[at]
+        if tag == 0 and head >> 5 != TEXT:
+            self._reject(f"cbor: tag number 0 must be followed by text string, got {TYPE_NAMES[head >> 5]}")
+            return False
+        if tag == 1 and head >> 5 > NEGATIVE and not 0xF9 <= head <= 0xFB:
+            expected = "integer or floating-point number"
+            self._reject(f"cbor: tag number 1 must be followed by {expected}, got {TYPE_NAMES[head >> 5]}")
+            return False
+        return True
 
     def _primitive(self, info: int, argument: int, at: int) -> bool | float | None:
         if info in FLOATS:

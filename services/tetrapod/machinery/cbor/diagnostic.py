@@ -6,6 +6,7 @@ Upstream: github.com/fxamacker/cbor, diagnose.go; RFC 8949, section 8
 from __future__ import annotations
 
 import struct
+from decimal import Decimal
 from typing import Final
 
 import orjson
@@ -40,8 +41,18 @@ def _item(data: bytes, at: int) -> tuple[str, int]:
         content, at = _item(data, at)
         return f"{argument}({content})", at
     if info in FLOATS:
-        return str(struct.unpack_from(FLOATS[info], data, start + 1)[0]), at
+        return _float(struct.unpack_from(FLOATS[info], data, start + 1)[0]), at
     return _CONSTANTS.get(argument, f"simple({argument})"), at
+
+
+def _float(value: float) -> str:
+    """Return a finite number with a decimal point, below 1e-6 and from 1e21 on with an exponent."""
+    text = repr(value)
+    if value and not 1e-6 <= abs(value) < 1e21:
+        mantissa, _, exponent = text.partition("e")
+        return f"{mantissa if '.' in mantissa else mantissa + '.0'}e{exponent.replace('-0', '-')}"
+    text = format(Decimal(text), "f")
+    return text if "." in text else f"{text}.0"
 
 
 def _indefinite(data: bytes, major: int, at: int) -> tuple[str, int]:

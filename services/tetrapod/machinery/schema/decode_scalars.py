@@ -143,12 +143,21 @@ def _bytes(value: Any) -> Any:
         return binascii.b2a_base64(bytes(map(_byte, value)), newline=False).decode()
     if value.__class__ is not str:
         raise Mismatch(value, "[]uint8")
-    try:
-        data = binascii.a2b_base64(value, strict_mode=True)
-    except (binascii.Error, ValueError):
-        data = _base64_with_line_ends(value)
+    data = decode_base64(value)
     canonical = binascii.b2a_base64(data, newline=False).decode()
     return value if canonical == value else canonical
+
+
+def decode_base64(text: str) -> bytes:
+    """Return the bytes of base64, in which line ends are ignored.
+
+    Raises:
+        DecodeError: the text is not base64.
+    """
+    try:
+        return binascii.a2b_base64(text, strict_mode=True)
+    except (binascii.Error, ValueError):
+        return _base64_with_line_ends(text)
 
 
 def _byte(value: Any) -> int:
