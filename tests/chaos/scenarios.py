@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from chaos.faults import cables, clocks, disks, etcds, processes, replicas
+from chaos.faults import cables, certificates, clocks, disks, etcds, latency, processes, replicas
 from chaos.faults.base import Fault
 from chaos.run import WATCHERS, WORKERS
 from chaos.worlds import FourServices, World, embedded, four_services
-from support.disks import mounts_allowed, small_disk
+from support.disks import STRACE, mounts_allowed, small_disk
 from support.network import namespaces_allowed
 from support.services import NAMES
 
@@ -53,6 +53,18 @@ def _no_mounts() -> str:
 
 def _no_clock() -> str:
     return "" if clocks.library() is not None else "libfaketime is not installed (tools/prepare.sh)"
+
+
+def _no_strace() -> str:
+    return "" if STRACE is not None else "strace is not installed (tools/prepare.sh)"
+
+
+def _with_syncs(directory: Path) -> Any:
+    return four_services(directory, etcd_flags=latency.SlowDisks.SYNCED)
+
+
+def _with_links(directory: Path) -> Any:
+    return four_services(directory, links=True)
 
 
 def _with_cables(directory: Path) -> Any:
@@ -130,6 +142,22 @@ SCENARIOS: Final = {
             _with_a_small_disk,
             lambda world, _: disks.FullDiskOfMember(world, world.etcd.members[0]),
             _no_mounts,
+        ),
+        Scenario(
+            "slow-disks",
+            _with_syncs,
+            lambda world, chance: latency.SlowDisks(world, lambda: chance.choice(latency.SYNCS)),
+            _no_strace,
+        ),
+        Scenario(
+            "slow-network",
+            _with_links,
+            lambda world, chance: latency.SlowNetwork(world, lambda: chance.choice(latency.DELAYS)),
+        ),
+        Scenario(
+            "expired-certificates",
+            four_services,
+            lambda world, _: certificates.Expire(world, world.services.keys),
         ),
         _cut("cut-core", lambda _: lambda: [("aggregator", "core")]),
         _cut("cut-auth", lambda _: lambda: [("aggregator", "auth"), ("core", "auth")]),

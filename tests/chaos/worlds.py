@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 
 from chaos.http import Address
 from chaos.kinds import Kind
+from chaos.links import Links
 from chaos.truth import Truth, truth_of
 from chaos.witness import Witness
 from support.etcd import EtcdCluster, etcd_36
@@ -66,6 +67,7 @@ class FourServices:
         environments: additional variables of each service.
         flags: additional flags of each service.
         replicas: the number of replicas of each service.
+        links: whether the services reach etcd through relays, which can delay all bytes. The network must be loopback.
     """
 
     def __init__(
@@ -76,12 +78,17 @@ class FourServices:
         environments: Mapping[str, Mapping[str, str]] | None = None,
         flags: Mapping[str, tuple[str, ...]] | None = None,
         replicas: Mapping[str, int] | None = None,
+        *,
+        links: bool = False,
     ) -> None:
         self.directory = directory
         for name in (*MEMBERS, "redis", *NAMES):
             network.join(name)
         self.network = network
         self.etcd = EtcdCluster(etcd_36(), directory / "etcd", network=network, flags=etcd_flags)
+        self.links = Links(self.etcd.members) if links else None
+        if self.links is not None:
+            self.etcd.relays = self.links.urls
         self.services = Services(directory, self.etcd, network, replicas)
         self.redis = Redis(directory, network)
         self.witness = Witness(self.etcd)
@@ -110,6 +117,8 @@ class FourServices:
 
     def start_all(self) -> None:
         self.etcd.start()
+        if self.links is not None:
+            self.links.start()
         self.redis.start()
         for key in self.services.keys:
             self.start(key)
@@ -130,6 +139,8 @@ class FourServices:
             process.send_signal(signal.SIGCONT)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.services.stop_all(*self.services.processes)
+        if self.links is not None:
+            self.links.close()
         self.redis.stop()
         self.etcd.stop()
 

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from chaos.faults import cables, etcds, processes, replicas
+from chaos.faults import cables, certificates, etcds, latency, processes, replicas
 from chaos.faults.base import Fault
 from chaos.planted import BUGS
 from chaos.run import Result, Run
 from chaos.worlds import FourServices, World, embedded, four_services
+from support.disks import STRACE
 from support.network import namespaces_allowed
 from support.services import NAMES
 
@@ -39,7 +40,10 @@ def one_of_each(world: FourServices) -> list[Fault]:
         etcds.PauseMembers(etcds.follower(world, random.Random(SEED)), 1.0),
         processes.KillRedis(world),
         etcds.MissedCompaction(world, "extensions"),
+        certificates.Expire(world, world.services.keys, hold=1.0),
     ]
+    if STRACE is not None:
+        faults.append(latency.SlowDisks(world, lambda: 0.4, hold=1.0))
     if namespaces_allowed():
         faults.append(cables.Cut(world, lambda: [("aggregator", "core")], hold=1.0))
     return faults
@@ -48,10 +52,10 @@ def one_of_each(world: FourServices) -> list[Fault]:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("http2", [False, True], ids=["HTTP/1.1", "HTTP/2"])
 def test_four_services_lose_no_data_during_faults(tmp_path: Path, http2: bool) -> None:
-    with four_services(tmp_path, cables=namespaces_allowed()) as world:
+    with four_services(tmp_path, cables=namespaces_allowed(), etcd_flags=latency.SlowDisks.SYNCED) as world:
         result = run(world, one_of_each(world), tmp_path, http2=http2)
     assert result.violations == []
-    assert len(result.rounds) >= 7
+    assert len(result.rounds) >= 8
     assert sum(operation.outcome.value == "done" for operation in result.history.operations) > 100
 
 
@@ -59,12 +63,13 @@ def test_four_services_lose_no_data_during_faults(tmp_path: Path, http2: bool) -
 @pytest.mark.parametrize("http2", [False, True], ids=["HTTP/1.1", "HTTP/2"])
 def test_replicas_lose_no_data_and_take_over_each_others_work(tmp_path: Path, http2: bool) -> None:
     """Objects are written through both aggregators, and each replica's own cache is read and watched."""
-    with four_services(tmp_path, replicas=dict.fromkeys(NAMES, 2), flags=replicas.FLAGS) as world:
+    with four_services(tmp_path, replicas=dict.fromkeys(NAMES, 2), flags=replicas.FLAGS, links=True) as world:
         faults: list[Fault] = [
             replicas.Kill(world, lambda: "core"),
             replicas.Pause(world, lambda: "extensions-2"),
             replicas.KillController(world, random.Random(SEED)),
             replicas.RollingRestart(world, ("core-2", "aggregator")),
+            latency.SlowNetwork(world, lambda: 0.25, hold=1.0),
         ]
         result = run(world, faults, tmp_path, http2=http2)
     assert result.violations == []

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -53,17 +53,33 @@ def fill(disk: Path) -> Path:
 STRACE: Final = shutil.which("strace")
 
 
-@contextmanager
-def quota_exceeded(process: int, *files: Path) -> Iterator[None]:
+def quota_exceeded(process: int, *files: Path) -> AbstractContextManager[None]:
     """Let each write of a process to these files fail with EDQUOT. strace replaces the results of the system calls.
 
     A real quota would need a kernel with quotas for ext4 or XFS, and another user than root.
     """
-    assert STRACE is not None
     paths = [argument for file in files for argument in ("-P", str(file))]
-    calls = "write,pwrite64"
-    faults = ("-e", f"trace={calls}", "-e", f"inject={calls}:error=EDQUOT")
-    strace = subprocess.Popen([STRACE, "-f", "-qq", "-o", "/dev/null", *paths, *faults, "-p", str(process)])
+    return _injected(process, "write,pwrite64", "error=EDQUOT", *paths)
+
+
+def slow_syncs(process: int, seconds: float) -> AbstractContextManager[None]:
+    """Let each sync of a file take longer. strace delays the system calls."""
+    return _injected(process, "fsync,fdatasync", f"delay_enter={round(seconds * 1e6)}")
+
+
+@contextmanager
+def _injected(process: int, calls: str, fault: str, *options: str) -> Iterator[None]:
+    """Inject a fault into system calls of all threads of a process.
+
+    Args:
+        process: its ID.
+        calls: the names of the system calls, separated by commas.
+        fault: what to inject, as in strace's option `inject`.
+        options: further options of strace.
+    """
+    assert STRACE is not None
+    faults = ("-e", f"trace={calls}", "-e", f"inject={calls}:{fault}")
+    strace = subprocess.Popen([STRACE, "-f", "-qq", "-o", "/dev/null", *options, *faults, "-p", str(process)])
 
     def traced() -> bool:
         statuses = [status.read_text() for status in Path(f"/proc/{process}/task").glob("*/status")]
@@ -71,7 +87,7 @@ def quota_exceeded(process: int, *files: Path) -> Iterator[None]:
 
     try:
         until(traced)
-        assert strace.poll() is None, "strace cannot trace the server"
+        assert strace.poll() is None, "strace cannot trace the process"
         yield
     finally:
         strace.send_signal(signal.SIGINT)

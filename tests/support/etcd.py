@@ -183,7 +183,11 @@ def running_etcd(directory: Path) -> Iterator[Etcd]:
 
 
 class EtcdCluster:
-    """An etcd cluster with members `etcd1`, `etcd2`, …, each with its own directory below `directory`."""
+    """An etcd cluster with members `etcd1`, `etcd2`, …, each with its own directory below `directory`.
+
+    Attributes:
+        relays: the URLs of relays in front of the members, for programs that use the cluster.
+    """
 
     def __init__(
         self, binary: str, directory: Path, size: int = 3, flags: Sequence[str] = (), network: Network | None = None
@@ -192,11 +196,12 @@ class EtcdCluster:
         self.members = [Etcd(binary, directory / name, flags, name=name, network=network) for name in names]
         for member in self.members:
             member.cluster = self.members
+        self.relays: Sequence[str] = ()
 
     @property
     def url(self) -> str:
-        """The URLs of all members, in the format of `--etcd-servers`."""
-        return ",".join(member.url for member in self.members)
+        """The URLs of all members, or of their relays if there are any, in the format of `--etcd-servers`."""
+        return ",".join(self.relays or [member.url for member in self.members])
 
     def start(self) -> None:
         for member in self.members:

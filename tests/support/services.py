@@ -65,6 +65,10 @@ class Services:
         self.keys = [key for name in NAMES for key in replica_keys(name, (replicas or {}).get(name, 1))]
         self.ports = {key: free_port() for key in self.keys}
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.issue_certificates()
+
+    def issue_certificates(self) -> None:
+        """Create the certificates of all services that are missing or expire soon."""
         hosts = f"aggregator,localhost,127.0.0.1,{self.network.address('aggregator')}"
         argv = command("certs", "--out", str(self.certs), "--hosts", hosts, "--server", self.url)
         subprocess.run(argv, check=True, env=environment(), stdout=subprocess.DEVNULL)
