@@ -28,8 +28,8 @@ class Model:
     memory: Line
 
     def nodes_of_a_core(self) -> float:
-        """Return how many nodes one core serves; infinite if more nodes cost nothing more."""
-        return (1 - self.cpu.fixed) / self.cpu.each if self.cpu.each > 0 else float("inf")
+        """Return how many nodes one core serves; 0 if it serves none, and infinite if more nodes cost nothing more."""
+        return max(0.0, (1 - self.cpu.fixed) / self.cpu.each) if self.cpu.each > 0 else float("inf")
 
 
 def fit(runs: Sequence[Run]) -> list[Model]:
