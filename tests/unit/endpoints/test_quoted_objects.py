@@ -44,7 +44,7 @@ def patched(*operations: dict[str, Any]) -> Any:
 
 
 def merged(patch: dict[str, Any]) -> Any:
-    return sort_touched(merge.apply(in_go_order(OBJECT, NODE), patch), touched_by_merge(patch))
+    return sort_touched(merge.apply(in_go_order(OBJECT, NODE), patch), touched_by_merge(patch, OBJECT))
 
 
 def test_merged_maps_are_sorted_and_others_are_in_the_order_of_structs() -> None:
@@ -52,6 +52,11 @@ def test_merged_maps_are_sorted_and_others_are_in_the_order_of_structs() -> None
     metadata = '{"name":"a","uid":"u","labels":{"y":"2","z":"1"},"managedFields":[{"manager":"m","time":"t"}]}'
     spec = '{"ports":[{"name":"x","port":80},{"name":"y","port":81}],"selector":{"a":"2","b":"1"},"type":"ClusterIP"}'
     assert text(ordered) == f'{{"apiVersion":"v1","kind":"Service","metadata":{metadata},"spec":{spec}}}'
+
+
+def test_a_list_that_a_merge_puts_in_the_place_of_an_object_keeps_its_order() -> None:
+    ordered = merged({"spec": {"selector": [{"b": 1, "a": [{"d": 1, "c": 2}]}]}})
+    assert text(ordered["spec"]["selector"]) == '[{"b":1,"a":[{"d":1,"c":2}]}]'
 
 
 def test_a_merge_sorts_all_that_it_puts_in() -> None:

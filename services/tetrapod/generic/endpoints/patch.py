@@ -131,7 +131,7 @@ def _revised(scope: Scope, mechanism: PatchMechanism, name: str, current: Object
     if patch_type == MERGE_PATCH:
         sort_changed(new, paths, texts)
     else:
-        touched = mechanism.touched() if isinstance(mechanism, JSONPatching) else Touched(deep=True)
+        touched = mechanism.touched(current) if isinstance(mechanism, JSONPatching) else Touched(deep=True)
         for path in paths:
             sort_touched_field(new, path, touched)
     add_go_texts(new, paths, sent=by_text)

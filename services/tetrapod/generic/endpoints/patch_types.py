@@ -259,8 +259,11 @@ class DocumentPatching(Patching):
     those of a custom object are all sorted. Values that the patch inserted keep the order in which they were sent.
     """
 
-    def touched(self) -> Touched | None:
-        """Return the objects and lists that the patch traverses, or None if it traverses nothing."""
+    def touched(self, current: Object | None) -> Touched | None:
+        """Return the objects and lists that the patch traverses, or None if it traverses nothing.
+
+        `current` is the object before the patch.
+        """
         raise NotImplementedError
 
     def _apply_patch(self, document: Any) -> Any:
@@ -293,7 +296,7 @@ class DocumentPatching(Patching):
         document = (
             sorted_members(current) if self.scope.decoder.custom else in_go_order(current, self.scope.decoder.schema)
         )
-        return duplicate_members.dumps(sort_touched(self._apply_patch(document), self.touched()))
+        return duplicate_members.dumps(sort_touched(self._apply_patch(document), self.touched(current)))
 
     def type_text(self, error: ShapeError, current: Object) -> str:
         try:
@@ -332,8 +335,8 @@ class MergePatching(DocumentPatching):
     def _apply_patch(self, document: Any) -> Any:
         return merge.apply(document, self.patch)
 
-    def touched(self) -> Touched | None:
-        return touched_by_merge(self.patch)
+    def touched(self, current: Object | None) -> Touched | None:
+        return touched_by_merge(self.patch, current)
 
 
 class JSONPatching(DocumentPatching):
@@ -362,7 +365,7 @@ class JSONPatching(DocumentPatching):
     def _apply_patch(self, document: Any) -> Any:
         return json_patch.apply(document, self._written)
 
-    def touched(self) -> Touched | None:
+    def touched(self, current: Object | None) -> Touched | None:
         return touched_by_json_patch(self.patch)
 
 

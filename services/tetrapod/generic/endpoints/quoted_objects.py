@@ -138,17 +138,24 @@ def _fields(definition: str) -> tuple[str, ...]:
     return (*(name for name in _TYPE_META if name not in names), *names)
 
 
-def touched_by_merge(patch: Any) -> Touched | None:
+def touched_by_merge(patch: Any, current: Any) -> Touched | None:
     """Return the members of the patched object that a merge patch names, if their new values are objects or lists.
 
-    All members of a list that the patch sets are included. Error messages quote these objects with sorted members.
+    All members of a list that the patch sets are included, unless it replaces an object: upstream copies the text of
+    such a list. Error messages quote the included objects with sorted members.
+
+    Args:
+        patch: the patch of a value.
+        current: the value before the patch.
 
     Returns:
         A tree of member names; None if `patch` is neither an object nor a list.
     """
     if isinstance(patch, dict):
-        return Touched({name: below for name, value in patch.items() if (below := touched_by_merge(value)) is not None})
-    return Touched(deep=True) if isinstance(patch, list) else None
+        existing = current if isinstance(current, dict) else {}
+        members = {name: touched_by_merge(value, existing.get(name)) for name, value in patch.items()}
+        return Touched({name: below for name, below in members.items() if below is not None})
+    return Touched(deep=True) if isinstance(patch, list) and not isinstance(current, dict) else None
 
 
 def touched_by_json_patch(operations: Sequence[Mapping[str, Any]]) -> Touched:
