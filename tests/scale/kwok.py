@@ -108,7 +108,8 @@ def _is_ready(node: Mapping[str, Any]) -> bool:
 def _ready_pods(client: Client, wanted: int) -> Callable[[], Awaitable[bool]]:
     async def done() -> bool:
         found = (await client.request("GET", f"{_DEPLOYMENTS}?resourceVersion=0")).object()["items"]
-        return wanted == sum(deployment["status"].get("readyReplicas", 0) for deployment in found)
+        ready: int = sum(deployment["status"].get("readyReplicas", 0) for deployment in found)
+        return ready == wanted
 
     return done
 
