@@ -33,6 +33,13 @@ HEAD = b"apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguratio
             HEAD + b"authorizers: [{type: Webhook, name: b, webhook: {timeout: xx}}]\n",
             'failed to load AuthorizationConfiguration from file: time: invalid duration "xx"',
         ),
+        *(
+            (
+                HEAD + f"authorizers: [{{type: Webhook, name: b, webhook: {{{field}: null}}}}]\n".encode(),
+                'failed to load AuthorizationConfiguration from file: time: invalid duration ""',
+            )
+            for field in ("timeout", "authorizedTTL", "unauthorizedTTL")
+        ),
         (
             HEAD
             + (

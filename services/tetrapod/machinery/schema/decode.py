@@ -22,7 +22,7 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema import unknown_fields
 from tetrapod.machinery.schema.decode_errors import DecodeError, Mismatch, UnknownField
 from tetrapod.machinery.schema.decode_scalars import ABSENT, Walk, go_type, scalar, zero_of_scalar
-from tetrapod.machinery.schema.decode_special import resource_amount, special
+from tetrapod.machinery.schema.decode_special import nonzero_duration, resource_amount, special
 from tetrapod.machinery.schema.empty_values import DISTINGUISHED_BELOW, DISTINGUISHED_FROM_ABSENT
 from tetrapod.machinery.schema_node import NO_DEFAULT, SchemaNode
 
@@ -266,7 +266,7 @@ def field_walk(child: SchemaNode, parent: SchemaNode) -> Walk:
         parent: the schema of the struct that has the field.
     """
     if child.definition and (walk := special(child, field_walk)) is not None:
-        return _pointer(walk) if child.presence != "=" else walk
+        return walk if child.presence == "=" or walk is nonzero_duration else _pointer(walk)
     if child.type == "object":
         if child.properties or child.additional_properties is None:
             return _struct_field(child)

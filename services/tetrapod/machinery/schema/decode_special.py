@@ -27,7 +27,7 @@ def special(node: SchemaNode, field_walk: Callable[[SchemaNode, SchemaNode], Wal
     """
     name = node.definition.rpartition(".")[2]
     if name == "Duration":
-        return _duration if node.presence == "*" else _nonzero_duration
+        return _duration if node.presence == "*" else nonzero_duration
     if name in _WALKS:
         return _WALKS[name]
     if name.startswith("JSONSchemaPropsOr"):
@@ -116,10 +116,16 @@ def _duration(value: Any) -> Any:
     return value
 
 
-def _nonzero_duration(value: Any) -> Any:
-    """Return a duration, or ABSENT for zero, which Go only distinguishes from a missing one if it is a pointer."""
-    decoded = _duration(value)
-    return decoded if decoded is ABSENT or parse_nanoseconds(decoded) else ABSENT
+def nonzero_duration(value: Any) -> Any:
+    """Return a duration, or ABSENT for zero, which Go only distinguishes from a missing one if it is a pointer.
+
+    Raises:
+        EndingError: the value is not a duration, or null. Go calls the unmarshaler with null too, unless the field is a
+            pointer, and it parses an empty text.
+        Mismatch: the value is not a string.
+    """
+    decoded = _duration("" if value is None else value)
+    return decoded if parse_nanoseconds(decoded) else ABSENT
 
 
 _WALKS: Final[dict[str, Walk]] = {
