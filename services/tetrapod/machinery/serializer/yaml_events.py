@@ -26,6 +26,8 @@ from tetrapod.machinery.sorting import sort_large
 _INT64: Final = 1 << 63
 _MERGE_TAG: Final = "tag:yaml.org,2002:merge"
 _BINARY_TAG: Final = "tag:yaml.org,2002:binary"
+_NULL: Final = "\ud800"
+"""Represents the key null: a lone surrogate, which YAML cannot contain."""
 _TOO_DEEP: Final = "yaml: exceeded max depth of 10000"
 _LIMIT_OF_LIBYAML: Final = "exceeded maximum nesting depth"
 """The error of PyYAML from 6.0.4 on, which accepts a depth of 1,000. requirements.lock has an earlier version."""
@@ -77,6 +79,8 @@ def decode(data: bytes) -> Decoded:
     builder = _Builder()
     built = builder.build(root, 0)
     _free(root)
+    if builder.unsupported:
+        raise DecodeError(builder.unsupported)
     return Decoded(built, builder.duplicates)
 
 
@@ -162,11 +166,15 @@ class _Fields(NamedTuple):
 class _Builder:
     """The conversion of one document's nodes to JSON values. `duplicates` has the texts of its duplicate keys.
 
+    `unsupported` is the error of a mapping with a null key, "" without one. YAML has such keys, and JSON does not, so
+    errors about the YAML precede it.
+
     Aliases are expanded each time they occur; they are counted to limit the size of the result.
     """
 
     def __init__(self) -> None:
         self.duplicates: list[str] = []
+        self.unsupported = ""
         self._count = 0
         self._alias_count = 0
         self._alias_depth = 0
@@ -224,13 +232,16 @@ class _Builder:
             if _is_merge(key_node):
                 self._merge(value_node, fields, depth)
                 continue
-            text, shown = self._key(key_node, value_node, depth)
+            text, shown = self._key(key_node, depth)
             value = self.build(value_node, depth + 1)
             if shown in known:
                 record(self.duplicates, f"line {value_node.line}: key {shown} already set in map")
             known.add(shown)
             values[text] = value
         self._expanding.discard(id(node))
+        if _NULL in values and into is None:
+            shown = _go_syntax(values.pop(_NULL))
+            self.unsupported = f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {shown}"
         return {key: values[key] for key in sort_large(values)} if into is None else values
 
     def _merge(self, node: _Node, into: _Fields, depth: int) -> None:
@@ -240,20 +251,19 @@ class _Builder:
                 raise DecodeError("yaml: map merge requires map or sequence of maps as the value")
             self.build(source, depth + 1, into)
 
-    def _key(self, node: _Node, value_node: _Node, depth: int) -> tuple[str, str]:
-        """Return a mapping's key as JSON, and as Go's %#v prints it.
+    def _key(self, node: _Node, depth: int) -> tuple[str, str]:
+        """Return a mapping's key as JSON (`_NULL` for null), and as Go's %#v prints it.
 
         Args:
             node: the key.
-            value_node: its value, which an error quotes.
             depth: the number of sequences and mappings around the mapping.
 
         Raises:
-            DecodeError: the key is not a scalar, or is null.
+            DecodeError: the key is not a scalar.
         """
         target: _Node = node.value if node.kind == "alias" else node
         if target.kind != "scalar":
-            raise DecodeError(f"yaml: invalid map key: {self._syntax(target, depth)}")
+            raise DecodeError(f"yaml: invalid map key: {_go_syntax(self.build(target, depth + 1))}")
         value = _scalar(target)
         match value:
             case str():
@@ -272,13 +282,13 @@ class _Builder:
                 )
                 return text, text
             case _:
-                shown = self._syntax(value_node, depth)
-                raise DecodeError(f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {shown}")
+                return _NULL, "<nil>"
 
-    def _syntax(self, node: _Node, depth: int) -> str:
-        """Return a node's value as Go's %#v prints it."""
-        text = syntax(self.build(node, depth + 1))
-        return "<nil>" if text == "interface {}(nil)" else text.replace("map[string]", "map[interface {}]")
+
+def _go_syntax(value: Any) -> str:
+    """Return the value of a node as Go's %#v prints it."""
+    text = syntax(value)
+    return "<nil>" if text == "interface {}(nil)" else text.replace("map[string]", "map[interface {}]")
 
 
 def _allowed_ratio(count: int) -> float:
