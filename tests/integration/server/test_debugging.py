@@ -143,7 +143,10 @@ async def test_outcomes_of_health_checks_are_counted(server: GenericAPIServer, c
     assert b'kubernetes_healthcheck{name="ping",type="livez"} 1' in found
     assert b'kubernetes_healthchecks_total{name="store",status="error",type="readyz"}' in found
     assert (await call("DELETE", "/metrics/slis")).body == b"metrics reset\n"
-    assert b'name="store"' not in (await call("GET", "/metrics/slis")).body
+    assert b"kubernetes_healthcheck" not in (await call("GET", "/metrics/slis")).body
+    assert (await call("GET", "/livez/ping")).status == 200
+    found = (await call("GET", "/metrics/slis")).body
+    assert b"# TYPE kubernetes_healthcheck gauge\nkubernetes_healthcheck{" in found
 
 
 async def test_the_root_lists_what_is_served_and_not_what_is_for_debugging(call: Call) -> None:

@@ -66,6 +66,11 @@ def reset() -> None:
         begin_anew()
 
 
+def with_series(metrics: Iterable[Metric]) -> list[Metric]:
+    """Return the metrics that have a series. Upstream shows no others."""
+    return [metric for metric in metrics if next(metric.samples(), None) is not None]
+
+
 def reset_slis() -> None:
     """Set the counters of /metrics/slis to 0."""
     for metric in SLIS:

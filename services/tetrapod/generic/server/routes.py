@@ -146,14 +146,14 @@ async def metrics(request: Request) -> Response:
 
 
 async def slis(request: Request) -> Response:
-    """Serve `/metrics/slis`: metrics of the health checks. DELETE resets their counters."""
+    """Serve `/metrics/slis`: metrics of the health checks that ran. DELETE resets their counters."""
     from tetrapod.generic.metrics.metric import SLIS
-    from tetrapod.generic.metrics.registry import reset_slis
+    from tetrapod.generic.metrics.registry import reset_slis, with_series
 
     if request.method == "DELETE":
         reset_slis()
         return metrics_reset()
-    return await metrics_response(request, SLIS)
+    return await metrics_response(request, with_series(SLIS))
 
 
 def metrics_reset() -> Response:

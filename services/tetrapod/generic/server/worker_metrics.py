@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tetrapod.generic.http.request import Handler, Request, Response
+from tetrapod.generic.metrics.registry import with_series
 from tetrapod.generic.observability.exposition import metrics_response, negotiate
 from tetrapod.generic.observability.worker_metrics.exchange import PAGE, SLIS, WorkerMetrics
 from tetrapod.generic.server.routes import Routes, metrics_reset
@@ -23,6 +24,7 @@ def _handler(workers: WorkerMetrics, page: str) -> Handler:
             await workers.reset(page)
             return metrics_reset()
         protobuf = bool(negotiate(request.header(b"accept")).encoding)
-        return await metrics_response(request, await workers.page(page, native_histograms=protobuf))
+        metrics = await workers.page(page, native_histograms=protobuf)
+        return await metrics_response(request, with_series(metrics) if page == SLIS else metrics)
 
     return handle
