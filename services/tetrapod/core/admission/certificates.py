@@ -72,7 +72,7 @@ class CertificateApproval(_SignerRight):
 class CertificateSigning(_SignerRight):
     """The plugin that requires the verb `sign` on the request's signer for changes of its certificate or conditions.
 
-    Other status updates need no permission on the signer.
+    Other status updates need no permission on the signer. An empty certificate differs from a missing one.
     """
 
     name = "CertificateSigning"
@@ -80,7 +80,8 @@ class CertificateSigning(_SignerRight):
 
     async def validate(self, attributes: Attributes) -> None:
         old, new = (attributes.old_object or {}).get("status") or {}, (attributes.object or {}).get("status") or {}
-        if any((old.get(key) or None) != (new.get(key) or None) for key in ("certificate", "conditions")):
+        conditions = old.get("conditions") or None, new.get("conditions") or None
+        if old.get("certificate") != new.get("certificate") or conditions[0] != conditions[1]:
             await self._require(attributes)
 
 

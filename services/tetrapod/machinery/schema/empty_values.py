@@ -7,8 +7,9 @@ a client that sends `rules: []` owns `rules`. They become null once ownership is
 keep them, and custom resources are never passed to this module.
 
 For some fields with omitempty (`DISTINGUISHED_FROM_ABSENT`) `decode` keeps empty values until the object is validated;
-then `omit` removes them. Only an empty caBundle of a webhook is stored, because Go writes byte slices that are empty
-but not nil. `hide` removes all of them while managed fields are computed, and `put_back` restores them.
+then `omit` removes them. Only an empty caBundle of a webhook and an empty certificate of a CertificateSigningRequest
+are stored, because Go writes byte slices that are empty but not nil. `hide` removes all of them while managed fields
+are computed, and `put_back` restores them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,12 @@ _CORE: Final = "io.k8s.api.core.v1."
 _WEBHOOKS: Final = "io.k8s.api.admissionregistration.v1."
 _NETWORKING: Final = "io.k8s.api.networking.v1."
 _CRD_SCHEMA: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
-_STORED: Final = frozenset({(f"{_WEBHOOKS}WebhookClientConfig", "caBundle")})
+_STORED: Final = frozenset(
+    {
+        (f"{_WEBHOOKS}WebhookClientConfig", "caBundle"),
+        ("io.k8s.api.certificates.v1.CertificateSigningRequestStatus", "certificate"),
+    }
+)
 """Fields that are stored empty, but hidden from readers."""
 _ADMITTED: Final = frozenset({(f"{_CORE}PodSpec", "overhead")})
 """Fields whose empty value a validating admission plugin treats differently from an absent one: RuntimeClass rejects
@@ -153,7 +159,7 @@ def forget(node: SchemaNode, obj: Object) -> None:
 def omit(node: SchemaNode, obj: Object) -> list[Kept]:
     """Remove, in place, the empty values that `decode` kept for validation, except those that are needed later.
 
-    Those are an empty caBundle, which is stored, and an empty overhead, which admission rejects.
+    Those are an empty caBundle or certificate, which is stored, and an empty overhead, which admission rejects.
 
     Returns:
         The removed values with their paths, for `put_back`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, spec_of, status_of
@@ -12,6 +13,7 @@ from tetrapod.core.certificates.certificate_signing_requests.strategy import (
 )
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.filtered_store import FilteredStore
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
 
@@ -19,13 +21,27 @@ from tetrapod.machinery.table import Column, TableConvertor
 def definition() -> ResourceDefinition:
     """Return the resource definition of CertificateSigningRequests: versions, strategy, subresources and columns."""
     strategy = SigningRequestStrategy()
-    return builtin(
+    definition = builtin(
         "certificates.k8s.io",
         "certificatesigningrequests",
         strategy,
         table=TABLE,
         subresources={"approval": ApprovalStrategy(strategy), "status": SigningStatusStrategy(strategy)},
     )
+    return replace(definition, store=SigningRequestStore)
+
+
+class SigningRequestStore(FilteredStore):
+    """A store that removes an empty certificate from the objects that it returns."""
+
+    def may_contain_hidden(self, item: bytes) -> bool:
+        return b'"certificate":""' in item
+
+    def hide(self, obj: Object) -> bool:
+        is_empty = status_of(obj).get("certificate") == ""
+        if is_empty:
+            del obj["status"]["certificate"]
+        return is_empty
 
 
 def _csr_condition(obj: Object) -> str:
