@@ -37,6 +37,7 @@ from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.machinery import field, go_structs
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.metadata import validate_kube_finalizers
 from tetrapod.machinery.names import name_is_dns_label
 from tetrapod.machinery.table import Column, TableConvertor
 
@@ -65,7 +66,7 @@ def definition() -> ResourceDefinition:
         name_validator=name_is_dns_label,
         gated_fields=FieldGates(GatedFields(_MAX_UNAVAILABLE, ("spec.updateStrategy.rollingUpdate.maxUnavailable",))),
     )
-    status = StatusStrategy(strategy, validate=validate_status)
+    status = StatusStrategy(strategy, validate=validate_status, validates_finalizers=True)
     definition = builtin(
         "apps", "statefulsets", strategy, table=TABLE, subresources={"status": status, "scale": scale()}
     )
@@ -257,7 +258,10 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     """Validate the status: counters are not negative, and collisionCount does not decrease.
 
     readyReplicas, currentReplicas, updatedReplicas and availableReplicas may not exceed `replicas`, nor
-    availableReplicas readyReplicas.
+    availableReplicas readyReplicas. The errors about finalizers without a domain have their place among those of the
+    status.
+
+    Upstream: pkg/apis/apps/validation/validation.go, ValidateStatefulSetStatusUpdate
     """
     status = new.get("status") or {}
     numbers = ("replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
@@ -266,6 +270,7 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     errors += validate_maximum(
         status, ("availableReplicas",), "readyReplicas", "cannot be greater than status.readyReplicas"
     )
+    errors += validate_kube_finalizers(new["metadata"].get("finalizers") or (), "metadata.finalizers")
     return errors + validate_collision_count(new, old)
 
 

@@ -61,6 +61,8 @@ class StatusStrategy(Strategy):
         revalidates_generate_name: see `Strategy.revalidates_generate_name`.
         gated: the fields that belong to feature gates.
         tabular: whether the status can be requested as a Table.
+        validates_finalizers: whether `validate` also checks that finalizers are qualified, for kinds whose errors about
+            finalizers follow those of the status.
     """
 
     def __init__(
@@ -72,10 +74,12 @@ class StatusStrategy(Strategy):
         revalidates_generate_name: Revalidation = "never",
         gated: FieldGates = NO_GATES,
         tabular: bool = True,
+        validates_finalizers: bool = False,
     ) -> None:
         self.main = main
         self.namespaced = main.namespaced
-        self.qualified_finalizers, self.repeats_errors = main.qualified_finalizers, main.repeats_errors
+        self.qualified_finalizers = main.qualified_finalizers and not validates_finalizers
+        self.repeats_errors = main.repeats_errors
         self.hand_written = main.hand_written
         self.revalidates_generate_name = revalidates_generate_name
         self._keep_metadata = keep_metadata
