@@ -46,6 +46,7 @@ async def create(scope: Scope, request: Request) -> Response:
     context = scope.context(request, options.dry_run)
     set_large(context, request, large=large)
     context.discard(obj)
+    context.mismatch = scope.decoder.expect_kind(obj)
     if scope.rest is None or not scope.rest.keeps_system_metadata:
         wipe_system_fields(obj)
     ensure_namespace(obj, context.namespace)

@@ -23,6 +23,7 @@ from tetrapod.generic.endpoints.scheme import (
 )
 from tetrapod.generic.http.negotiation.accept import CBOR, JSON, PROTOBUF
 from tetrapod.generic.observability.tracing.spans import current_span
+from tetrapod.generic.registry.context import KindMismatch
 from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.error_limits import more, recorded
@@ -41,7 +42,6 @@ from tetrapod.machinery.serializer.errors import Decoded, DecodeError, NumberErr
 from tetrapod.machinery.serializer.raw_json import remember
 from tetrapod.machinery.serializer.type_meta import recognize, summary, syntax_text
 from tetrapod.machinery.status import StatusError, bad_request
-from tetrapod.machinery.status import invalid as invalid_object
 
 
 class ShapeError(Exception):
@@ -98,8 +98,8 @@ class Decoder:
             warnings: receives the texts for Warning headers.
 
         Raises:
-            StatusError: 400, the body cannot be decoded or has an object of another kind; 422 for a custom object of
-                another kind.
+            StatusError: 400, the body cannot be decoded or has an object of another kind. A custom object of another
+                kind is returned (`expect_kind`).
         """
         span = current_span()
         span.event("About to convert to expected version")
@@ -118,8 +118,8 @@ class Decoder:
             warnings: receives the texts for Warning headers.
 
         Raises:
-            StatusError: 400, the body cannot be decoded or has an object of another kind; 422 for a custom object of
-                another kind.
+            StatusError: 400, the body cannot be decoded or has an object of another kind. A custom object of another
+                kind is returned (`expect_kind`).
         """
         decoded = self._parse(body, media_type)
         try:
@@ -142,9 +142,6 @@ class Decoder:
                 raise self._unfit(gvk, f"strict decoding error: {strict_text(texts, media_type, decoded.duplicates)}")
             warnings.extend(texts)
         self.check_version(gvk)
-        if self.custom and (errors := self.kind_errors(gvk)):
-            name = obj["metadata"].get("name") or ""
-            raise invalid_object(gvk.group_kind, name, errors)
         if not self.custom and (paths := raw_paths(self.kind.group, self.kind.kind)):
             for path in paths if media_type == JSON else ():
                 remember(obj, path, body)
@@ -254,6 +251,18 @@ class Decoder:
         if gvk.group_version != self.kind.group_version:
             errors.append(invalid("apiVersion", gvk.api_version, f"must be {self.kind.api_version}"))
         return errors
+
+    def expect_kind(self, obj: Object) -> KindMismatch | None:
+        """Set the expected kind on a decoded custom object of another kind, in place, and return the errors about it.
+
+        Return None for an object of the expected kind. Upstream finds the errors when it validates the object, after
+        its name, its namespace and the state of the stored object.
+        """
+        if not self.custom or obj["kind"] == self.kind.kind:
+            return None
+        gvk = self.kind._replace(kind=obj["kind"])
+        obj["kind"] = self.kind.kind
+        return KindMismatch(gvk.group_kind, self.kind_errors(gvk))
 
     def shape(self, obj: Object, gvk: GroupVersionKind | None = None, *, keep_nulls: bool = False) -> list[str]:
         """Normalize an object in place, set defaults, and return the paths of unknown fields.

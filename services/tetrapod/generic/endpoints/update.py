@@ -56,6 +56,7 @@ async def update(scope: Scope, request: Request) -> Response:
     context = scope.context(request, options.dry_run)
     set_large(context, request, large=large)
     context.discard(obj)
+    context.mismatch = scope.decoder.expect_kind(obj)
     ensure_namespace(obj, context.namespace)
     check_name(obj, name)
     await offloaded(context.large, dedup_owner_references, obj, request.warnings)

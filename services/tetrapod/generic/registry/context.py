@@ -8,9 +8,21 @@ from typing import Any, ParamSpec
 
 from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.scheduling.offload import copy_of, in_thread
-from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import GroupKind, Object
 from tetrapod.machinery.long_work import TakesTooLong, on_event_loop
 from tetrapod.machinery.user import LOOPBACK, UserInfo
+
+
+@dataclass(frozen=True, slots=True)
+class KindMismatch:
+    """The kind in the body of a request for a custom object of another kind, with the errors about it.
+
+    The errors replace those of the strategy when the object is validated.
+    """
+
+    kind: GroupKind
+    errors: list[FieldError]
 
 
 @dataclass(slots=True)
@@ -32,6 +44,7 @@ class Context:
         verb: the verb that was authorized, such as "patch" for a patch that creates an object.
         unchanged: whether the request leaves the stored object as it is, except for its metadata: an apply that changes
             nothing.
+        mismatch: set if the body has a custom object of another kind.
     """
 
     user: UserInfo = LOOPBACK
@@ -45,6 +58,7 @@ class Context:
     discarded: list[Any] | None = None
     verb: str = ""
     unchanged: bool = False
+    mismatch: KindMismatch | None = None
 
     def discard(self, obj: Any) -> None:
         """Keep an object that is not needed any more until the request ends, and then deallocate it in a worker thread.

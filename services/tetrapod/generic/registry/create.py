@@ -247,7 +247,8 @@ def before_create(store: BaseStore, strategy: Strategy, ctx: Context, obj: Objec
     with limited():
         errors = creation_errors(strategy, ctx, obj, namespaced=store.namespaced)
     if errors:
-        raise invalid(store.kind, meta.get("name") or "", errors)
+        kind = store.kind if ctx.mismatch is None else ctx.mismatch.kind
+        raise invalid(kind, meta.get("name") or "", errors)
     ctx.warnings.extend(strategy.warnings_on_create(ctx, obj))
     strategy.canonicalize(obj)
 
@@ -255,6 +256,8 @@ def before_create(store: BaseStore, strategy: Strategy, ctx: Context, obj: Objec
 def creation_errors(strategy: Strategy, ctx: Context, obj: Object, *, namespaced: bool) -> list[FieldError]:
     """Return the errors of a new object and of its metadata, in upstream's order."""
     meta = obj["metadata"]
+    if ctx.mismatch is not None:
+        return ctx.mismatch.errors
     if strategy.metadata_rules == "late":
         errors = strategy.validate(ctx, obj) or validate_object_meta(meta, namespaced, name_is_path_segment)
     else:

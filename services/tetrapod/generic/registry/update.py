@@ -291,7 +291,8 @@ def before_update(store: BaseStore, strategy: Strategy, ctx: Context, new: Objec
     with field.limited():
         errors = _update_errors(store, strategy, ctx, new, old)
     if errors:
-        raise invalid(store.kind, meta.get("name") or "", errors)
+        kind = store.kind if ctx.mismatch is None else ctx.mismatch.kind
+        raise invalid(kind, meta.get("name") or "", errors)
     ctx.warnings.extend(strategy.warnings_on_update(ctx, new, old))
     strategy.canonicalize(new)
 
@@ -340,7 +341,8 @@ def _update_errors(store: BaseStore, strategy: Strategy, ctx: Context, new: Obje
         errors += validate_kube_finalizers(meta.get("finalizers") or [], "metadata.finalizers")
     if strategy.revalidates_generate_name == "after finalizers":
         errors += validate_generate_name(meta, strategy.validate_name)
-    errors = in_form(strategy.hand_written, errors + strategy.validate_update(ctx, new, old), new)
+    errors += strategy.validate_update(ctx, new, old) if ctx.mismatch is None else ctx.mismatch.errors
+    errors = in_form(strategy.hand_written, errors, new)
     return errors if strategy.repeats_errors or len(errors) < 2 else field.distinct(errors)
 
 
