@@ -21,7 +21,7 @@ from tetrapod.core.controllers.ownership_graph import FOREGROUND, ORPHAN, Owners
 from tetrapod.core.controllers.ownership_nodes import Node, NodeReflector
 from tetrapod.generic.client.events import EventRecorder
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.client.workqueue import WorkQueue
+from tetrapod.generic.client.workqueue import ExpectedFailure, WorkQueue
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.presence import Presence
 from tetrapod.machinery.golang.quoting import go_quote
@@ -54,6 +54,10 @@ resources do not wait, and take 40 µs each: the 7,000 owners of a ConfigMap of 
 _LONGEST_NOTE: Final = 1024
 _CRDS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 _BUILTIN: Final = frozenset(group.name for group in builtin_groups())
+
+
+class UnknownKindError(ExpectedFailure):
+    """An owner reference has a kind or a version that discovery does not list. It may be listed later."""
 
 
 class NamespacedOwnerError(Exception):
@@ -223,6 +227,7 @@ class GarbageCollector:
 
         Raises:
             NamespacedOwnerError: the object is cluster-scoped, and an owner has a namespace.
+            UnknownKindError: the kind of an owner is not served in the version of the reference.
             StatusError: an object cannot be read or written, or it is unknown whether an owner exists.
             Unavailable: the server cannot be reached.
 
@@ -395,7 +400,8 @@ class GarbageCollector:
 
         Raises:
             NamespacedOwnerError: the owner has a namespace, and the dependent has none.
-            StatusError: it is unknown whether the owner exists. It is, if the version in the reference is not served.
+            UnknownKindError: the kind in the version of the reference is not served.
+            StatusError: it is unknown whether the owner exists.
 
         Upstream: isDangling
         """
@@ -406,7 +412,7 @@ class GarbageCollector:
         if reference["uid"] in self._graph.absent:
             return None
         if resource is None:
-            raise StatusError(503, "", f"no resource of kind {reference['kind']} in {reference['apiVersion']} is known")
+            raise UnknownKindError(f"no resource of kind {reference['kind']} in {reference['apiVersion']} is known")
         try:
             owner = await self._client.get(resource.gvr, namespace if resource.namespaced else "", reference["name"])
         except StatusError as error:

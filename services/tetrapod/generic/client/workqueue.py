@@ -22,6 +22,10 @@ _FIRST_DELAY: Final = 0.005
 _LONGEST_DELAY: Final = 60.0
 
 
+class ExpectedFailure(Exception):
+    """An error that does not show a fault of the server and may last: it is logged at debug level only."""
+
+
 class WorkQueue(Generic[K]):
     """A rate limiting queue of keys to reconcile, with the workers that process them.
 
@@ -101,7 +105,8 @@ class WorkQueue(Generic[K]):
             except Exception as error:
                 failures = self._failures[key] = self._failures.get(key, 0) + 1
                 metrics.RETRIES.add((self.name,))
-                log.log(logging.WARNING if failures > 3 else logging.DEBUG, "%s: %s: %s", self.name, key, error)
+                level = logging.WARNING if failures > 3 and not isinstance(error, ExpectedFailure) else logging.DEBUG
+                log.log(level, "%s: %s: %s", self.name, key, error)
                 self.add_after(key, min(_FIRST_DELAY * 2 ** min(failures, 20), _LONGEST_DELAY))
             finally:
                 self.in_progress.pop(key, None)
