@@ -17,6 +17,7 @@ from typing import Any, Final
 from tetrapod.machinery.cbor.decoding import (
     ARRAY,
     BREAK,
+    BYTE_ERRORS,
     BYTES,
     FLOATS,
     LATER_ENCODINGS,
@@ -171,23 +172,35 @@ class _TypedReader(Reader):
 
     def _skip(self, at: int) -> int:
         """Return the position after an item, which is not read: nothing in it is an error."""
-        data, remaining = self._data, [1]  # the items that are missing in each item around the position; -1 for any
-        while remaining:
-            if remaining[-1] == 0:
-                remaining.pop()
-                continue
-            if remaining[-1] < 0 and data[at] == BREAK:
-                remaining.pop()
+        data = self._data
+        pending = 1  # the number of items to skip
+        outer: list[int] = []  # those that remain after each item of indefinite length around the position
+        while pending or outer:
+            if not pending:
+                if data[at] == BREAK:
+                    pending = outer.pop()
+                    at += 1
+                    continue
+                pending = 1
+            pending -= 1
+            major, argument = data[at] >> 5, data[at] & 31
+            if argument < 24:  # most items are short, and a call would take half of the time
                 at += 1
-                continue
-            remaining[-1] -= remaining[-1] > 0
-            major, _, argument, at = read_head(data, at)
-            if argument is None:
-                remaining.append(-1)
-            elif major in (BYTES, TEXT):
+            else:
+                major, _, length, at = read_head(data, at)
+                if length is None:
+                    outer.append(pending)
+                    pending = 0
+                    continue
+                argument = length
+            if major in (BYTES, TEXT):
                 at += argument
-            elif major >= ARRAY and major != PRIMITIVE:
-                remaining.append({ARRAY: argument, MAP: 2 * argument, TAG: 1}[major])
+            elif major == ARRAY:
+                pending += argument
+            elif major == MAP:
+                pending += 2 * argument
+            elif major == TAG:
+                pending += 1
         return at
 
     def _skip_tags(self, at: int, later: int) -> tuple[int, int]:
@@ -257,7 +270,11 @@ class _TypedReader(Reader):
 
     def _name(self, at: int) -> tuple[Any, int]:
         """Return the key of a struct's map, a string or an integer, and the position after it."""
-        major = self._data[at] >> 5
+        head = self._data[at]
+        major = head >> 5
+        if major == BYTES and head & 31 < 24:
+            end = at + 1 + (head & 31)
+            return self._data[at + 1 : end].decode("utf-8", BYTE_ERRORS), end
         if major in (BYTES, TEXT):
             self.error = ""
             key, at = self.value(at, 0, 0)
