@@ -17,7 +17,7 @@ from collections.abc import Awaitable
 from typing import Any, Final
 
 from tetrapod.core.controllers.discovered import DiscoveredResource, Discovery
-from tetrapod.core.controllers.ownership_graph import FOREGROUND, ORPHAN, OwnershipGraph
+from tetrapod.core.controllers.ownership_graph import OwnershipGraph
 from tetrapod.core.controllers.ownership_nodes import Node, NodeReflector
 from tetrapod.generic.client.events import EventRecorder
 from tetrapod.generic.client.interface import Client
@@ -26,6 +26,7 @@ from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.presence import Presence
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource, Object
+from tetrapod.machinery.metadata import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.types import groups as builtin_groups
 
@@ -138,11 +139,11 @@ class GarbageCollector:
         }
         self._resources = {r.kind: r for r in discovered.resources}
         custom = {gvr for gvr in watchable if self._is_custom(gvr)}
-        successors = {(gvr.group, gvr.resource): gvr for gvr in watchable}
-        watched = {(gvr.group, gvr.resource) for gvr in self._reflectors}
+        successors = {gvr.group_resource: gvr for gvr in watchable}
+        watched = {gvr.group_resource for gvr in self._reflectors}
         self._presence.follow({gvr.group for gvr in custom})
         for gvr in watchable.keys() - self._reflectors.keys():
-            if gvr in custom and (gvr.group, gvr.resource) not in watched and not self._settled(gvr):
+            if gvr in custom and gvr.group_resource not in watched and not self._settled(gvr):
                 continue
             reflector = NodeReflector(self._client, watchable[gvr], self._changed)
             self._reflectors[gvr] = (reflector, group.create_task(reflector.run()))
@@ -150,14 +151,14 @@ class GarbageCollector:
             gvr
             for gvr in (self._first_seen.keys() | self._reflectors.keys()) - watchable.keys()
             if not discovered.may_have(gvr)
-            and (gvr not in self._reflectors or self._is_listed(successors.get((gvr.group, gvr.resource))))
+            and (gvr not in self._reflectors or self._is_listed(successors.get(gvr.group_resource)))
         }
         for gvr in removed:
             self._first_seen.pop(gvr, None)
             if gvr in self._reflectors:
                 reflector, task = self._reflectors.pop(gvr)
                 task.cancel()
-                successor, _ = self._reflectors.get(successors.get((gvr.group, gvr.resource), gvr), (None, None))
+                successor, _ = self._reflectors.get(successors.get(gvr.group_resource, gvr), (None, None))
                 for key, node in reflector.nodes.items():
                     self._graph.forget(node, successor.nodes.get(key) if successor else None)
 
@@ -213,9 +214,9 @@ class GarbageCollector:
         if node is None:
             return
         if node.deleting:
-            if ORPHAN in node.finalizers:
+            if ORPHAN_FINALIZER in node.finalizers:
                 await self._orphan(node)
-            elif FOREGROUND in node.finalizers:
+            elif FOREGROUND_FINALIZER in node.finalizers:
                 await self._foreground(node)
             return
         if node.owners:
@@ -247,7 +248,7 @@ class GarbageCollector:
             owner = await self._owner(reference, node.namespace)
             if owner is None:
                 dangling.append(reference)
-            elif owner["metadata"].get("deletionTimestamp") and FOREGROUND in (
+            elif owner["metadata"].get("deletionTimestamp") and FOREGROUND_FINALIZER in (
                 owner["metadata"].get("finalizers") or ()
             ):
                 waiting.append(reference)
@@ -263,9 +264,9 @@ class GarbageCollector:
             return
         policy = "Background"
         finalizers = live["metadata"].get("finalizers") or ()
-        if ORPHAN in finalizers:
+        if ORPHAN_FINALIZER in finalizers:
             policy = "Orphan"
-        elif FOREGROUND in finalizers or (waiting and self._graph.dependents.get(node.uid)):
+        elif FOREGROUND_FINALIZER in finalizers or (waiting and self._graph.dependents.get(node.uid)):
             policy = "Foreground"
         if live["metadata"].get("deletionTimestamp"):
             return
@@ -305,7 +306,7 @@ class GarbageCollector:
         """
         for reference in references:
             owner = self._graph.nodes.get(reference["uid"])
-            if owner is not None and owner.namespace not in ("", node.namespace):
+            if owner is not None and not owner.may_own_in(node.namespace):
                 note = (
                     f"ownerRef [{reference['apiVersion']}/{reference['kind']}, namespace: {node.namespace}, "
                     f"name: {reference['name']}, uid: {reference['uid']}] does not exist in namespace "
@@ -338,7 +339,7 @@ class GarbageCollector:
             if not dependent.deleting:
                 self._queue.add(uid)
         if not blocking:
-            await self._drop_finalizer(node, FOREGROUND)
+            await self._drop_finalizer(node, FOREGROUND_FINALIZER)
 
     async def _orphan(self, node: Node) -> None:
         """Remove the owner references to this object from all its dependents in the graph, then its finalizer `orphan`.
@@ -353,7 +354,7 @@ class GarbageCollector:
             live = await self._live(dependent)
             if live is not None:
                 await self._quietly(self._drop_references(dependent, live, {node.uid}), codes=(404,))
-        await self._drop_finalizer(node, ORPHAN)
+        await self._drop_finalizer(node, ORPHAN_FINALIZER)
 
     async def _drop_references(self, node: Node, live: Object, uids: set[str]) -> None:
         kept = [r for r in live["metadata"].get("ownerReferences") or () if r["uid"] not in uids]

@@ -6,14 +6,9 @@ Upstream: pkg/controller/garbagecollector/graph_builder.go
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from tetrapod.core.controllers.ownership_nodes import Node, Owner
-
-FOREGROUND: Final = "foregroundDeletion"
-"""The finalizer of an object that waits until its dependents are deleted."""
-ORPHAN: Final = "orphan"
-"""The finalizer of an object whose dependents lose their references to it."""
+from tetrapod.machinery.metadata import ORPHAN_FINALIZER
 
 
 class OwnershipGraph:
@@ -46,7 +41,7 @@ class OwnershipGraph:
         """
         uid = node.uid
         self.absent.discard(uid)
-        if uid not in self.nodes and node.namespace:
+        if uid not in self.nodes:
             self._report_misplaced_dependents(node)
         if old is None:  # or a node of the same object in another version
             old = self.nodes.get(uid)
@@ -61,16 +56,15 @@ class OwnershipGraph:
             self.dependents.setdefault(owner.uid, set()).add(uid)
             if owner.uid not in former and self._is_elsewhere(owner, node):
                 self.misplaced.add(uid)
-        if (node.deleting and node.finalizers & {FOREGROUND, ORPHAN}) or not all(
-            self._keeps(owner, node) for owner in owners
-        ):
+        is_deleted_with_policy = node.awaits_dependents or (node.deleting and ORPHAN_FINALIZER in node.finalizers)
+        if is_deleted_with_policy or not all(self._keeps(owner, node) for owner in owners):
             self._examine(uid)
 
     def _report_misplaced_dependents(self, owner: Node) -> None:
         """Examine the dependents of a new node that are not in its namespace, and mark them as misplaced."""
         for uid in self.dependents.get(owner.uid, ()):
             dependent = self.nodes.get(uid)
-            if dependent is not None and dependent.namespace != owner.namespace:
+            if dependent is not None and not owner.may_own_in(dependent.namespace):
                 self.misplaced.add(uid)
                 self._examine(uid)
 
@@ -86,12 +80,12 @@ class OwnershipGraph:
 
     def _is_elsewhere(self, owner: Owner, dependent: Node) -> bool:
         found = self.nodes.get(owner.uid)
-        return found is not None and found.namespace not in ("", dependent.namespace)
+        return found is not None and not found.may_own_in(dependent.namespace)
 
     def has_waiting_dependent(self, uid: str) -> bool:
         """Return whether a dependent of the object is being deleted and waits for its own dependents."""
         dependents = (self.nodes.get(dependent) for dependent in self.dependents.get(uid, ()))
-        return any(node is not None and node.deleting and FOREGROUND in node.finalizers for node in dependents)
+        return any(node is not None and node.awaits_dependents for node in dependents)
 
     def _keeps(self, owner: Owner, dependent: Node) -> bool:
         """Return whether an owner is known to exist and to keep its dependent."""
@@ -99,8 +93,8 @@ class OwnershipGraph:
         return (
             found is not None
             and found.coordinates == owner.coordinates
-            and found.namespace in ("", dependent.namespace)
-            and not (found.deleting and FOREGROUND in found.finalizers)
+            and found.may_own_in(dependent.namespace)
+            and not found.awaits_dependents
         )
 
     def _unlink(self, owner: str, dependent: str) -> None:

@@ -15,6 +15,7 @@ from tetrapod.core.controllers.discovered import DiscoveredResource
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.reflector import Key, Reflector
 from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.metadata import FOREGROUND_FINALIZER
 
 _NONE: Final = frozenset[str]()
 """Shared by all nodes without finalizers."""
@@ -83,6 +84,15 @@ class Node(msgspec.Struct, gc=False, eq=False, frozen=True):
     def coordinates(self) -> str:
         """The group, kind and name, in one string: references to owners are many, and each has its own."""
         return f"{self.gvr.group}/{self.kind}/{self.name}"
+
+    @property
+    def awaits_dependents(self) -> bool:
+        """Whether the object is being deleted in the foreground, so that its dependents are deleted first."""
+        return self.deleting and FOREGROUND_FINALIZER in self.finalizers
+
+    def may_own_in(self, namespace: str) -> bool:
+        """Return whether objects of a namespace may refer to the object as an owner; "" for cluster-scoped objects."""
+        return self.namespace in ("", namespace)
 
 
 OnChange = Callable[[GroupVersionResource, Node | None, Node | None], None]

@@ -7,15 +7,16 @@ from typing import Any, cast
 import msgspec
 
 from tetrapod.core.controllers.garbage_collector import GarbageCollector
-from tetrapod.core.controllers.ownership_graph import ORPHAN, OwnershipGraph
+from tetrapod.core.controllers.ownership_graph import OwnershipGraph
 from tetrapod.core.controllers.ownership_nodes import Node, Owner
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.storage.presence import Presence
 from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.metadata import ORPHAN_FINALIZER
 from tetrapod.machinery.status import StatusError
 
 MAPS = GroupVersionResource("", "v1", "configmaps")
-OWNER = Node("owner", MAPS, "ConfigMap", "default", "owner", deleting=True, finalizers=frozenset({ORPHAN}))
+OWNER = Node("owner", MAPS, "ConfigMap", "default", "owner", deleting=True, finalizers=frozenset({ORPHAN_FINALIZER}))
 DEPENDENT = Node("dependent", MAPS, "ConfigMap", "default", "dependent", (Owner("owner", "/ConfigMap/owner"),))
 
 
@@ -25,7 +26,7 @@ class BusyServer:
     def __init__(self) -> None:
         reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "owner"}
         self.objects: dict[str, Object] = {
-            "owner": {"metadata": {"uid": "owner", "resourceVersion": "1", "finalizers": [ORPHAN]}},
+            "owner": {"metadata": {"uid": "owner", "resourceVersion": "1", "finalizers": [ORPHAN_FINALIZER]}},
             "dependent": {"metadata": {"uid": "dependent", "resourceVersion": "2", "ownerReferences": [reference]}},
         }
 
@@ -49,7 +50,7 @@ async def test_an_owner_stays_until_its_dependents_are_orphaned() -> None:
         await collector._orphan(OWNER)
     except StatusError as error:
         assert error.code == 409
-    assert server.objects["owner"]["metadata"]["finalizers"] == [ORPHAN]
+    assert server.objects["owner"]["metadata"]["finalizers"] == [ORPHAN_FINALIZER]
 
 
 def test_the_graph_forgets_deleted_owners_with_their_last_dependent() -> None:
