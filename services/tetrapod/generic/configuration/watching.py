@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 
 INTERVAL: Final = 1.0
 RELOAD_INTERVAL: Final = 60.0
+_FIRST_RETRY: Final = 0.005
+"""Seconds after which a failed reload is repeated. Each further delay is twice as long."""
 
 FileStamp = tuple[int, int, int]
 Stamp = FileStamp | tuple[tuple[str, FileStamp | None], ...]
@@ -26,7 +28,11 @@ Stamp = FileStamp | tuple[tuple[str, FileStamp | None], ...]
 
 
 async def watch(
-    path: str, changed: Callable[[], Awaitable[None]], *, interval: float = INTERVAL, again: float = RELOAD_INTERVAL
+    path: str,
+    changed: Callable[[], Awaitable[bool | None]],
+    *,
+    interval: float = INTERVAL,
+    again: float = RELOAD_INTERVAL,
 ) -> None:
     """Await `changed` when the file may have changed, and at least every `again` seconds, until cancelled.
 
@@ -34,21 +40,24 @@ async def watch(
 
     Args:
         path: the file, which may be missing, or a directory, of which the files are watched but not its subdirectories.
-        changed: reloads the file or directory.
+        changed: reloads the file or directory. If it returns False, it is awaited again after growing delays, and
+            when the file has changed.
         interval: the seconds between two looks at the metadata of the file.
         again: the seconds after which `changed` is awaited even if the metadata has not changed.
     """
-    last_stamp, last_call = stamp(path), time.monotonic()
+    last_stamp, due, retry = stamp(path), time.monotonic() + again, 0.0
     while True:
-        await asyncio.sleep(interval)
+        await asyncio.sleep(min(interval, max(0.0, due - time.monotonic())) if retry else interval)
         current, now = stamp(path), time.monotonic()
-        if current == last_stamp and now - last_call < again:
+        if current == last_stamp and now < due:
             continue
-        last_stamp, last_call = current, now
+        last_stamp, failed = current, False
         try:
-            await changed()
+            failed = await changed() is False
         except Exception:
             log.exception("the file %s could not be reloaded", path)
+        retry = min(2 * retry or _FIRST_RETRY, again) if failed else 0.0
+        due = time.monotonic() + retry if failed else now + again
 
 
 def stamp(path: str) -> Stamp | None:

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from tetrapod.generic.configuration.watching import INTERVAL, RELOAD_INTERVAL, stamp, watch
+from tetrapod.generic.configuration.watching import watch
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.encryption.backend import EncryptedBackend
@@ -32,8 +32,6 @@ _HEALTH_ENDPOINTS: Final = ("healthz", "readyz")
 _RELOAD_HOOK: Final = "start-encryption-provider-config-automatic-reload"
 _MIN_TIMEOUT: Final = 10.0
 _POLL_SECONDS: Final = 0.1
-_FIRST_RETRY: Final = 0.005
-"""Seconds after which a failed reload is repeated. Each further delay is twice as long, and at most a minute."""
 
 
 class Encryption:
@@ -89,7 +87,7 @@ class Encryption:
         if self._reloads:
 
             async def follow() -> None:
-                lifecycle.background("encryption configuration", watch(self._path, self._reload_until_applied))
+                lifecycle.background("encryption configuration", watch(self._path, self.reload))
 
             lifecycle.on_start(_RELOAD_HOOK, follow)
 
@@ -104,19 +102,6 @@ class Encryption:
     async def check(self) -> None:
         """Do nothing if all KMS plugins are healthy; else raise RuntimeError with upstream's text."""
         await _check(self._providers)
-
-    async def _reload_until_applied(self) -> None:
-        """Reload the file, and repeat that while it fails: with growing delays, or when the file has changed again."""
-        delay = _FIRST_RETRY
-        while True:
-            failed_stamp = stamp(self._path)
-            if await self.reload():
-                return
-            remaining = delay
-            while remaining > 0 and stamp(self._path) == failed_stamp:
-                await asyncio.sleep(min(remaining, INTERVAL))
-                remaining -= INTERVAL
-            delay = min(2 * delay, RELOAD_INTERVAL)
 
     async def reload(self) -> bool:
         """Apply the file's content if it has changed, is valid, and its plugins become healthy in time.
