@@ -60,6 +60,10 @@ class Context:
     unchanged: bool = False
     mismatch: KindMismatch | None = None
 
+    def kind_in_errors(self, kind: GroupKind) -> GroupKind:
+        """Return the kind that the errors of validation name: that of the body if it differs from `kind`."""
+        return kind if self.mismatch is None else self.mismatch.kind
+
     def discard(self, obj: Any) -> None:
         """Keep an object that is not needed any more until the request ends, and then deallocate it in a worker thread.
 

@@ -247,8 +247,7 @@ def before_create(store: BaseStore, strategy: Strategy, ctx: Context, obj: Objec
     with limited():
         errors = creation_errors(strategy, ctx, obj, namespaced=store.namespaced)
     if errors:
-        kind = store.kind if ctx.mismatch is None else ctx.mismatch.kind
-        raise invalid(kind, meta.get("name") or "", errors)
+        raise invalid(ctx.kind_in_errors(store.kind), meta.get("name") or "", errors)
     ctx.warnings.extend(strategy.warnings_on_create(ctx, obj))
     strategy.canonicalize(obj)
 

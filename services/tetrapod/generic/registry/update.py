@@ -291,8 +291,7 @@ def before_update(store: BaseStore, strategy: Strategy, ctx: Context, new: Objec
     with field.limited():
         errors = _update_errors(store, strategy, ctx, new, old)
     if errors:
-        kind = store.kind if ctx.mismatch is None else ctx.mismatch.kind
-        raise invalid(kind, meta.get("name") or "", errors)
+        raise invalid(ctx.kind_in_errors(store.kind), meta.get("name") or "", errors)
     ctx.warnings.extend(strategy.warnings_on_update(ctx, new, old))
     strategy.canonicalize(new)
 
