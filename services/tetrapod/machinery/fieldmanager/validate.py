@@ -13,7 +13,6 @@ from tetrapod.machinery.fieldmanager.pathelement import show
 from tetrapod.machinery.fieldmanager.typed import LIST, MAP, SchemaError, Type
 from tetrapod.machinery.freeing import free_members
 from tetrapod.machinery.golang.formatting import GoValue, plain, syntax, type_name
-from tetrapod.machinery.gvk import Object
 
 
 def validate(value: Any, value_type: Type, *, allow_duplicates: bool = False) -> list[str]:
@@ -31,20 +30,20 @@ def validate(value: Any, value_type: Type, *, allow_duplicates: bool = False) ->
     return [*texts, more(0)] if len(errors) > MAX_ERRORS else texts
 
 
-def differing(old: Object, new: Object) -> Object:
-    """Return an object without the fields of `spec`, `status` and the like that another one has too.
+def differing(old: Any, new: Any, levels: int = 2) -> Any:
+    """Return an object without the fields that another one has too.
 
     If the other object is valid, this part has all errors of the object. Comparing is much quicker than validating.
+
+    Args:
+        old: the object.
+        new: the other object.
+        levels: how many levels of fields are compared: with two, those of the object and of its spec and status.
     """
-    return {
-        name: _differing(member, new.get(name)) for name, member in old.items() if not identical(member, new.get(name))
-    }
-
-
-def _differing(old: Any, new: Any) -> Any:
-    if not isinstance(old, dict) or not isinstance(new, dict):
+    if not levels or not isinstance(old, dict) or not isinstance(new, dict):
         return old
-    return {name: member for name, member in old.items() if not identical(member, new.get(name))}
+    changed = [(name, member) for name, member in old.items() if not identical(member, new.get(name))]
+    return {name: differing(member, new.get(name), levels - 1) for name, member in changed}
 
 
 def join(errors: list[str]) -> str:
