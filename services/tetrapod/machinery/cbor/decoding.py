@@ -40,7 +40,7 @@ TYPE_NAMES: Final = (
 )
 BREAK: Final = 0xFF
 _INT64: Final = 1 << 63
-_NULL: Final = 0xF6
+NULL: Final = 0xF6
 _CONSTANTS: Final = {20: False, 21: True, 22: None}
 FLOATS: Final = {25: ">e", 26: ">f", 27: ">d"}
 _BIGNUMS: Final = (2, 3)
@@ -242,7 +242,7 @@ class Reader:
         major = head >> 5
         name, at = self.value(at, depth, later)
         value, at = self.value(at, depth, later)
-        if head == _NULL:
+        if head == NULL:
             name = ""
         if not isinstance(name, str):
             if name is not None:

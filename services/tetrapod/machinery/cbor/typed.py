@@ -1,10 +1,12 @@
 """Decoding of CBOR to an object of a built-in kind, as upstream decodes it to a Go struct.
 
-The result has the JSON form of the object, which machinery/schema/decode.py then normalizes. In contrast to JSON,
-- the value of an unknown field is not read at all, so that it may contain anything that is well-formed,
-- a `[]byte` is a byte string that contains base64, or the bytes themselves if a tag 21 to 23 is around it,
-- quantities and times are strings, not numbers,
-- an error names the outermost field that contains the value.
+The result has the JSON form of the object, which machinery/schema/decode.py then normalizes. These rules differ from
+those for JSON:
+
+- The value of an unknown field is skipped. It may contain anything that is well-formed.
+- A `[]byte` is a byte string that contains base64. If a tag 21 to 23 is around it, it contains the bytes themselves.
+- Quantities and times are strings. Numbers are rejected.
+- An error names the outermost field that contains the value.
 
 Upstream: github.com/fxamacker/cbor, decode.go, parseToValue; UnmarshalCBOR of the types of k8s.io/apimachinery
 """
@@ -23,6 +25,7 @@ from tetrapod.machinery.cbor.decoding import (
     LATER_ENCODINGS,
     MAP,
     NEGATIVE,
+    NULL,
     PRIMITIVE,
     TAG,
     TEXT,
@@ -38,7 +41,6 @@ from tetrapod.machinery.schema.decode_errors import DecodeError, Mismatch
 from tetrapod.machinery.schema.decode_scalars import decode_base64, go_type
 from tetrapod.machinery.schema_node import SchemaNode
 
-_NULL: Final = 0xF6
 _UNDEFINED: Final = 0xF7
 _BOOLEANS: Final = {0xF4: False, 0xF5: True}
 _STRINGS: Final = frozenset({"Quantity", "Time", "MicroTime"})
@@ -102,7 +104,7 @@ class _TypedReader(Reader):
     """A reader of the items of one document that knows their types.
 
     Attributes:
-        unknown: the index, in its map, of the first unknown field; None if there is none.
+        unknown: the index, in its map, of the first unknown field; None while all fields are known.
     """
 
     def __init__(self, data: bytes, most_levels: int) -> None:
@@ -142,7 +144,7 @@ class _TypedReader(Reader):
 
     def _is_null(self, at: int, *, pointer: bool) -> bool:
         """Return whether the item at a position is null, or `undefined`, which only pointers accept."""
-        return self._data[at] == _NULL or (pointer and self._data[at] == _UNDEFINED)
+        return self._data[at] == NULL or (pointer and self._data[at] == _UNDEFINED)
 
     def _mismatch(self, at: int, wanted: str, note: str = "") -> tuple[Any, int]:
         """Raise the error for the item at a position: a `TypeMismatch`, or an `InvalidError` for a simple value."""
@@ -299,7 +301,7 @@ class _TypedReader(Reader):
         while index < size if size is not None else self._data[at] != BREAK:
             at, key_later = self._skip_tags(at, later)
             key: str = ""
-            if self._data[at] == _NULL:
+            if self._data[at] == NULL:
                 at += 1
             else:
                 key, at = self._string_of(at, key_later, "string")
