@@ -80,8 +80,8 @@ class CertificateSigning(_SignerRight):
 
     async def validate(self, attributes: Attributes) -> None:
         old, new = (attributes.old_object or {}).get("status") or {}, (attributes.object or {}).get("status") or {}
-        conditions = old.get("conditions") or None, new.get("conditions") or None
-        if old.get("certificate") != new.get("certificate") or conditions[0] != conditions[1]:
+        certificate_changed = old.get("certificate") != new.get("certificate")
+        if certificate_changed or (old.get("conditions") or None) != (new.get("conditions") or None):
             await self._require(attributes)
 
 
