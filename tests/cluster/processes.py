@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.server import without_cluster
 from support.waiting import until
 
 
@@ -47,14 +48,13 @@ class Processes:
         """Start a process in a session of its own, and return its id."""
         self.directory.mkdir(parents=True, exist_ok=True)
         self.logs.mkdir(parents=True, exist_ok=True)
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("KUBE")}
         with self.log(name).open("ab") as out:
             pid = subprocess.Popen(
                 argv,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
-                env={**kept, **(environment or {})},
+                env={**without_cluster(), **(environment or {})},
                 start_new_session=True,
             ).pid
         self._file(name).write_text(json.dumps({"pid": pid, "started": start_time(pid)}))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from cluster.settings import NODES, ROOT, Paths
+from support.server import without_cluster
 
 OUTPUT: Final = ROOT / ".cache" / "conformance"
 """The directory of the results, by form."""
@@ -58,5 +58,5 @@ class Run:
 
 
 def _environment(kubectl: str) -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("KUBE")}
+    kept = without_cluster()
     return {**kept, "PATH": f"{Path(kubectl).parent}:{kept['PATH']}"}

@@ -16,7 +16,7 @@ import pytest
 from support.etcd import path_from
 from support.goprogram import build_go_program
 from support.kubectl import Kubectl
-from support.server import end
+from support.server import end, without_cluster
 
 TOOLS = Path(__file__).parents[2] / "tools"
 
@@ -57,9 +57,10 @@ def _require_go() -> None:
 @contextmanager
 def program(log: Path, *argv: str | Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
     """Run a program, terminate it at the end, and print the end of its log if the test failed."""
-    inherited = {key: value for key, value in os.environ.items() if not key.startswith("KUBE")}
     with log.open("wb") as out:
-        process = subprocess.Popen([str(arg) for arg in argv], stdout=out, stderr=out, env={**inherited, **environment})
+        process = subprocess.Popen(
+            [str(arg) for arg in argv], stdout=out, stderr=out, env={**without_cluster(), **environment}
+        )
     try:
         yield process
     finally:

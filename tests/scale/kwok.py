@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import subprocess
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -20,7 +19,7 @@ from bench.targets import TOKEN, Target
 from scale.results import Figures, figures
 from scale.usage import Sampler
 from support import stock
-from support.server import end, free_port
+from support.server import end, free_port, without_cluster
 
 PODS_PER_NODE: Final = 30
 REPLICAS: Final = 100
@@ -164,9 +163,8 @@ def _kwok(built: Path, directory: Path, kubeconfig: Path) -> Iterator[int]:
     argv: list[str | Path] = [built / "kwok", f"--kubeconfig={kubeconfig}", f"--config={built / 'stages.yaml'}"]
     argv += ["--manage-all-nodes=true", "--node-lease-duration-seconds=40"]
     argv.append(f"--server-address=127.0.0.1:{free_port()}")
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("KUBE")}
     with (directory / "kwok.log").open("wb") as log:
-        process = subprocess.Popen(argv, stdout=log, stderr=log, env={**environment, "HOME": str(directory)})
+        process = subprocess.Popen(argv, stdout=log, stderr=log, env={**without_cluster(), "HOME": str(directory)})
     try:
         yield process.pid
     finally:

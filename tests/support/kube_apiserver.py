@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from support.etcd import running_etcd
-from support.server import end, free_port, wait_ready
+from support.server import end, free_port, wait_ready, without_cluster
 from tetrapod.generic.certificates.pki import Pki, write_pki
 
 TOKEN = "admin-token"
@@ -93,10 +92,9 @@ def running_over(
     pki = pki or write_pki(directory / "pki", ["localhost", "127.0.0.1"])
     (directory / "tokens.csv").write_text(tokens)
     port, log = free_port(), directory / "kube-apiserver.log"
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("KUBE")}
     with log.open("ab") as out:
         argv = [*arguments(binary, etcd, port, pki.directory, directory), *flags]
-        process = subprocess.Popen(argv, stdout=out, stderr=out, env=environment)
+        process = subprocess.Popen(argv, stdout=out, stderr=out, env=without_cluster())
     try:
         server = KubeApiserver(f"https://localhost:{port}", pki, directory / "kubeconfig", process.pid)
         server.kubeconfig.write_text(_kubeconfig(server))

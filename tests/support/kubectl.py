@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from support.server import without_cluster
 from support.waiting import until
 
 
@@ -76,9 +77,8 @@ class Kubectl:
         return [executable(), *(["--namespace", self.namespace] if self.namespace else [])]
 
     def env(self, more: dict[str, str] | None = None) -> dict[str, str]:
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("KUBE")}
         config = {"KUBECONFIG": str(self.kubeconfig)} if self.kubeconfig else {"KUBECONFIG": "/dev/null"}
-        return {**kept, "HOME": str(self.home), **config, **self.environment, **(more or {})}
+        return {**without_cluster(), "HOME": str(self.home), **config, **self.environment, **(more or {})}
 
 
 def executable() -> str:

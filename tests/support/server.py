@@ -97,6 +97,11 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(SERVICES)}
 
 
+def without_cluster() -> dict[str, str]:
+    """Return the environment of this process without the variables that name a cluster, such as KUBECONFIG."""
+    return {key: value for key, value in os.environ.items() if not key.startswith("KUBE")}
+
+
 def wait_ready(
     url: str, process: subprocess.Popen[bytes] | None, log: Path, timeout: float = 60, path: str = "/readyz"
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from support.server import end, free_port
+from support.server import end, free_port, without_cluster
 
 BUILDER = Path(__file__).parents[2] / "tools/stock.sh"
 NAMES = ("kube-controller-manager", "kube-scheduler", "sample-apiserver", "kube-apiserver")
@@ -128,9 +127,8 @@ def _running(binary: Path, directory: Path, kubeconfig: Path, *flags: str) -> It
         "-v=2",
         *flags,
     ]
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("KUBE")}
     with log.open("wb") as out:
-        process = subprocess.Popen(argv, stdout=out, stderr=out, env=environment)
+        process = subprocess.Popen(argv, stdout=out, stderr=out, env=without_cluster())
     try:
         yield Component(binary.name, process, log)
     finally:
