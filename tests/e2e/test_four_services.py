@@ -28,7 +28,8 @@ CRD = definition("four.example.com", "Widget", version(schema=SIZED))
 
 @pytest.fixture(scope="module")
 def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
-    with running_services(tmp_path_factory.mktemp("four"), auth=(f"--token-auth-file={TOKENS}",)) as services:
+    flags = {"auth": (f"--token-auth-file={TOKENS}",), "core": ("-v=2",)}
+    with running_services(tmp_path_factory.mktemp("four"), **flags) as services:
         yield services
 
 
@@ -49,6 +50,15 @@ def test_every_local_apiservice_is_available(services: Services) -> None:
     }
     assert {"v1.", "v1.apps", "v1.rbac.authorization.k8s.io", "v1.apiextensions.k8s.io"} <= states.keys()
     assert set(states.values()) == {"True"}
+
+
+def test_the_first_attempt_to_lead_succeeds_in_a_new_cluster(services: Services) -> None:
+    """A failed attempt would delay the controllers, and with them the first ServiceAccounts, by up to 4.4 seconds."""
+    lease = "leader lease kube-system/tetrapod-core"
+    until(lambda: f"acquired {lease}" in services.log("core").read_text())
+    log = services.log("core").read_text()
+    assert log.count(f"attempting to acquire {lease}") == 1
+    assert "error with lease kube-system/tetrapod-core" not in log
 
 
 def test_a_namespace_gets_its_account_and_is_deleted_with_its_contents(services: Services) -> None:

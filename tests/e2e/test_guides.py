@@ -203,7 +203,7 @@ def test_four_services_by_hand_a_user_a_further_replica_and_the_console(
     assert processes == dict.fromkeys(("apiserver", "core", "extensions", "auth"))
     assert re.search(r"^Username +jane$", output, re.M)
     assert re.search(r"^Groups +\[developers system:authenticated]$", output, re.M)
-    assert re.search(r"^kube-root-ca.crt +1 ", output, re.M)
+    assert re.search(r"^kubernetes +ClusterIP ", output, re.M)
 
 
 def test_two_workers(reader: Reader, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -208,6 +208,7 @@ class CoreService:
         lifecycle.on_shutdown("core-backends", self.backends.close)
 
         async def start() -> None:
+            await self.bootstrap.namespaces_ready.wait()  # the Lease is in one of them
             elected = any(enabled(controller, self._config.controllers) for controller in KNOWN)
             lead("core", self._leadership if elected else ALONE, self._led, lifecycle)
 
@@ -223,6 +224,7 @@ class CoreService:
 
         async def coordinate() -> None:
             assert self._config.coordination is not None
+            await self.bootstrap.namespaces_ready.wait()
             lock = LeaseLock(self._client, self._config.coordination.namespace, self._config.coordination.name)
             lead("coordinated elections", Elector(lock, self._config.coordination), self._coordinated, lifecycle)
 

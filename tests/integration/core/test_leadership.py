@@ -31,6 +31,7 @@ async def test_a_replica_without_controllers_takes_no_part_in_the_election(
     core.service._config = replace(core.service._config, controllers=controllers)
     core.service._leadership = candidate
     core.service.register(lifecycle)
+    await lifecycle.hooks["start-system-namespaces-controller"]()
     await lifecycle.hooks["generic-apiserver-start-informers"]()
     await asyncio.sleep(0)
     assert candidate.began.is_set() is elected

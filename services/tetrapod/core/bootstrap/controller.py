@@ -70,18 +70,22 @@ class BootstrapConfig:
 
 
 class Bootstrap:
-    """The controller of bootstrap objects, one method for each kind of object."""
+    """The controller of bootstrap objects, one method for each kind of object.
+
+    Attributes:
+        namespaces_ready: set once the system namespaces exist.
+    """
 
     def __init__(self, client: Client, config: BootstrapConfig) -> None:
         self._client = client
         self._config = config
         self._trust = AuthenticationTrust(client, config.authentication)
-        self._namespaces_ready = asyncio.Event()
+        self.namespaces_ready = asyncio.Event()
         self._identity = IdentityLease(
             client,
             socket.gethostname(),
             config.peer_address or join_host_port(config.advertise_address, config.port),
-            self._namespaces_ready,
+            self.namespaces_ready,
             component="tetrapod-core" if config.process_name else SERVER,
             process_name=config.process_name,
             renewed_elsewhere=not config.renews_identity,
@@ -104,16 +108,16 @@ class Bootstrap:
 
         async def namespaces() -> None:
             await keep_namespaces()
-            self._namespaces_ready.set()
+            self.namespaces_ready.set()
 
         lifecycle.on_start("start-system-namespaces-controller", namespaces)
-        keep("start-cluster-authentication-info-controller", self._trust.write, after=self._namespaces_ready)
+        keep("start-cluster-authentication-info-controller", self._trust.write, after=self.namespaces_ready)
         changes = "cluster-authentication-info changes"
         lifecycle.background(changes, every(_CHANGES_PERIOD, changes, self._trust.write_if_changed))
         self._identity.register(lifecycle)
         keep("scheduling/bootstrap-system-priority-classes", self.priority_classes, period=None)
         keep("priority-and-fairness-config-producer", flow_control.ensure)
-        keep("bootstrap-controller", self.kubernetes_service, _SERVICE_PERIOD, after=self._namespaces_ready)
+        keep("bootstrap-controller", self.kubernetes_service, _SERVICE_PERIOD, after=self.namespaces_ready)
         default_cidr = DefaultServiceCIDR(self._client, self._config.service_networks)
         keep("start-kubernetes-service-cidr-controller", default_cidr.sync, _SERVICE_PERIOD)
 
