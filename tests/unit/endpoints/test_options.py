@@ -129,10 +129,10 @@ def test_delete_options_of_a_query_have_names_of_their_own() -> None:
 
 def test_delete_options_of_any_version_are_taken_and_nothing_else() -> None:
     body = {"kind": "DeleteOptions", "apiVersion": "v9", "dryRun": ["All"], "nope": 1}
-    assert delete_options_from_body(body) == {"dryRun": ["All"]}
-    other = refusal(delete_options_from_body, {"kind": "ConfigMap", "apiVersion": "v1"})
+    assert delete_options_from_body(body, b"") == {"dryRun": ["All"]}
+    other = refusal(delete_options_from_body, {"kind": "ConfigMap", "apiVersion": "v1"}, b"")
     assert 'no kind "ConfigMap" is registered for version "v1"' in other.message
-    assert refusal(delete_options_from_body, {"gracePeriodSeconds": "abc"}).code == 400
+    assert refusal(delete_options_from_body, {"gracePeriodSeconds": "abc"}, b"").code == 400
 
 
 def test_delete_options_are_validated() -> None:

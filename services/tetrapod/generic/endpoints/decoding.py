@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from tetrapod.generic.endpoints.scheme import (
+    INTERNAL,
     SCHEME,
     is_registered,
     not_registered,
@@ -40,7 +41,7 @@ from tetrapod.machinery.serializer import json as json_serializer
 from tetrapod.machinery.serializer import yaml as yaml_serializer
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError, NumberError
 from tetrapod.machinery.serializer.raw_json import remember
-from tetrapod.machinery.serializer.type_meta import recognize, summary, syntax_text
+from tetrapod.machinery.serializer.type_meta import missing_version, recognize, summary, syntax_text
 from tetrapod.machinery.status import StatusError, bad_request
 
 
@@ -131,6 +132,8 @@ class Decoder:
         gvk = self._specified_kind(api_version, kind)
         if gvk.kind == self.kind.kind and gvk.api_version in self._also_accepts:
             gvk = self.kind
+        if not gvk.version and not self.custom:
+            raise self._unfit(gvk, missing_version(body))
         try:
             self.check_kind(gvk, obj)
             unknown = self.shape(obj, gvk)
@@ -225,7 +228,7 @@ class Decoder:
             raise ShapeError(not_registered(gvk.api_version, gvk.kind))
         if gvk.kind != self.kind.kind or not same_family(gvk.group_version, self.kind.group, gvk.kind):
             _decode_as(gvk, obj)
-            raise ShapeError(unknown_conversion(gvk.version, gvk.kind, self.kind.group, self.kind.kind))
+            raise ShapeError(unknown_conversion(gvk, self.kind.group, self.kind.kind))
 
     def check_version(self, gvk: GroupVersionKind) -> None:
         """Check that the kind of the object, `gvk`, is in the expected version.
@@ -292,6 +295,8 @@ class Decoder:
         return unknown
 
     def _decode_typed(self, obj: Object, gvk: GroupVersionKind) -> list[str]:
+        if gvk.version == INTERNAL:  # upstream decodes into its internal type, which has no JSON names
+            return [name for name in obj if name not in ("apiVersion", "kind")]
         schema = self._schema() if gvk == self.kind else structure_of(gvk)
         if schema is None:
             return []

@@ -9,6 +9,7 @@ from typing import Final
 
 from tetrapod.generic.endpoints.admission import RequestAdmission
 from tetrapod.generic.endpoints.options import (
+    DELETE_OPTIONS,
     UNSAFE_DELETION,
     delete_options_from_body,
     delete_options_from_query,
@@ -16,6 +17,7 @@ from tetrapod.generic.endpoints.options import (
     validate_delete_options,
 )
 from tetrapod.generic.endpoints.request_body import read_body
+from tetrapod.generic.endpoints.scheme import is_kind_of_options, options_error
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.http.negotiation.accept import CBOR, JSON, PROTOBUF, Accepted
 from tetrapod.generic.http.negotiation.media_types import body_media_type, negotiate
@@ -35,7 +37,6 @@ from tetrapod.machinery.status import bad_request
 from tetrapod.machinery.types.definitions import schema_for
 
 _AUDIT_ANNOTATION: Final = "apiserver.k8s.io/unsafe-delete-ignore-read-error"
-_DELETE_OPTIONS: Final = GroupVersionKind("", "v1", "DeleteOptions")
 
 
 async def delete(scope: Scope, request: Request) -> Response:
@@ -114,16 +115,19 @@ def _decode_options(body: bytes, media_type: str) -> Object:
     """
     try:
         if media_type == PROTOBUF:
-            decoded = protobuf.decode(body, _DELETE_OPTIONS)
+            decoded = protobuf.decode(body, DELETE_OPTIONS)
         elif media_type == CBOR:
             decoded = _decode_cbor(body)
         else:
             decoded = (json_serializer if media_type == JSON else yaml_serializer).decode(body).obj
+    except protobuf.MessageError as error:
+        known = is_kind_of_options(error.kind)
+        raise bad_request(str(error) if known else options_error(error.kind)) from None
     except DecodeError as error:
         raise bad_request(syntax_text(error) if media_type == JSON else str(error)) from None
     decoded_values = [decoded]
     try:
-        return delete_options_from_body(recognize(decoded)[0])
+        return delete_options_from_body(recognize(decoded)[0], body)
     except DecodeError as error:
         raise bad_request(str(error)) from None
     finally:
@@ -141,10 +145,10 @@ def _decode_cbor(body: bytes) -> Object:
     from tetrapod.generic.endpoints.cbor_bodies import UnfitBodyError, decode_object
 
     def structure_of(gvk: GroupVersionKind) -> SchemaNode | None:
-        return schema_for(_DELETE_OPTIONS) if gvk.kind == _DELETE_OPTIONS.kind else None
+        return schema_for(DELETE_OPTIONS) if gvk.kind == DELETE_OPTIONS.kind else None
 
     try:
-        obj: Object = decode_object(body, _DELETE_OPTIONS, structure_of).obj
+        obj: Object = decode_object(body, DELETE_OPTIONS, structure_of).obj
     except UnfitBodyError as error:
         raise bad_request(str(error)) from None
     return obj
@@ -163,7 +167,7 @@ async def read_delete_options(scope: Scope, request: Request) -> Object:
     if not body:
         return delete_options_from_query(request.query())
     large = is_large(body)
-    options = await offloaded(large, _decode_options, body, body_media_type(request, scope.offer))
+    options = await offloaded(large, _decode_options, body, body_media_type(request))
     span = current_span()
     span.event("Decoded delete options")
     if request.audit is not None:

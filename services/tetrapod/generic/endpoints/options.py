@@ -13,14 +13,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tetrapod.generic.configuration import feature_gates
+from tetrapod.generic.endpoints.scheme import META_GROUP, is_kind_of_options, options_error, structure_of
 from tetrapod.generic.storage.unreadable import GATE as UNSAFE_DELETION_GATE
 from tetrapod.machinery.field import FieldError, forbidden, invalid, not_supported, required, too_long
 from tetrapod.machinery.golang import integers
 from tetrapod.machinery.golang.booleans import query_bool
-from tetrapod.machinery.golang.formatting import json_kind
 from tetrapod.machinery.golang.query import Query
-from tetrapod.machinery.golang.quoting import go_quote
-from tetrapod.machinery.gvk import GroupKind, Object
+from tetrapod.machinery.gvk import GroupKind, GroupVersion, GroupVersionKind, Object
+from tetrapod.machinery.schema import decode as typed
+from tetrapod.machinery.serializer.type_meta import missing_version
 from tetrapod.machinery.status import StatusError, bad_request
 from tetrapod.machinery.status import invalid as invalid_object
 
@@ -30,6 +31,8 @@ Values = Mapping[str, str]
 APPLY: Final = "application/apply-patch+yaml"
 APPLY_CBOR: Final = "application/apply-patch+cbor"
 FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
+DELETE_OPTIONS: Final = GroupVersionKind("", "v1", "DeleteOptions")
+"""The kind whose structure DeleteOptions have in every version."""
 UNSAFE_DELETION: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
 """The option of a DELETE that deletes an object which cannot be read."""
 _MAX_FIELD_MANAGER: Final = 128
@@ -281,46 +284,30 @@ def delete_options_from_query(parsed_query: Query) -> Object:
     return options
 
 
-_DELETE_FIELDS: Final[Mapping[str, tuple[type, str]]] = {
-    "gracePeriodSeconds": (int, "int64"),
-    "orphanDependents": (bool, "bool"),
-    UNSAFE_DELETION: (bool, "bool"),
-    "propagationPolicy": (str, "v1.DeletionPropagation"),
-    "preconditions": (dict, "v1.Preconditions"),
-    "dryRun": (list, "[]string"),
-}
+def delete_options_from_body(body: Object, sent: bytes) -> Object:
+    """Return the DeleteOptions in a decoded body, without kind, apiVersion and unknown fields.
 
-
-def delete_options_from_body(body: Any) -> Object:
-    """Return the DeleteOptions in a decoded body, without kind, apiVersion and unknown fields at the top level.
-
-    The result shares its values with `body`.
+    Args:
+        body: the decoded body, which is changed.
+        sent: the body as it was sent, for errors.
 
     Raises:
-        StatusError: 400 for another kind, or a field of a wrong type.
+        StatusError: 400 for another kind, an apiVersion without a version, or a field of a wrong type.
     """
-    kind, api_version = body.get("kind") or "DeleteOptions", body.get("apiVersion") or "meta.k8s.io/v1"
-    if kind != "DeleteOptions":
-        raise bad_request(
-            f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)} in scheme "
-            '"pkg/runtime/scheme.go:111"'
-        )
-    options: Object = {}
-    for name, (type_, go_type) in _DELETE_FIELDS.items():
-        if (value := body.get(name)) is None:
-            continue
-        if not isinstance(value, type_) or (type_ is int and isinstance(value, bool)):
-            raise bad_request(
-                f"json: cannot unmarshal {json_kind(value)} into Go struct field DeleteOptions.{name} of type {go_type}"
-            )
-        options[name] = value
-    for name, value in options.get("preconditions", {}).items():
-        if name in ("uid", "resourceVersion") and not isinstance(value, str | None):
-            where = f"DeleteOptions.preconditions.{name}"
-            raise bad_request(f"json: cannot unmarshal {json_kind(value)} into Go struct field {where} of type string")
-    if not options.get("dryRun", True):
-        del options["dryRun"]
-    return options
+    group, version = GroupVersion.parse(body.pop("apiVersion", None) or "")
+    if not version and group not in ("", META_GROUP):
+        raise bad_request(missing_version(sent))
+    kind = body.pop("kind", None) or DELETE_OPTIONS.kind
+    gvk = GroupVersionKind(group, version, kind) if version else GroupVersionKind(META_GROUP, "v1", kind)
+    structure = structure_of(DELETE_OPTIONS._replace(kind=kind)) if is_kind_of_options(gvk) else None
+    try:
+        if structure is not None:
+            typed.decode(structure, body)
+    except typed.DecodeError as error:
+        raise bad_request(str(error)) from None
+    if kind != DELETE_OPTIONS.kind:
+        raise bad_request(options_error(gvk))
+    return body
 
 
 def drop_disabled_delete_options(options: Object) -> None:

@@ -18,13 +18,17 @@ from tetrapod.generic.endpoints.quoted_objects import (
     touched_by_json_patch,
     touched_by_merge,
 )
-from tetrapod.generic.endpoints.scheme import is_registered_internally, not_registered_internally, unknown_conversion
+from tetrapod.generic.endpoints.scheme import (
+    INTERNAL,
+    is_registered_internally,
+    not_registered_internally,
+    unknown_conversion,
+)
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.generic.endpoints.struct_conversion_errors import decoding_error
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.failure import Failure
 from tetrapod.machinery.field import invalid
-from tetrapod.machinery.go_packages import go_package
 from tetrapod.machinery.golang import formatting
 from tetrapod.machinery.gvk import GroupKind, GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.patch import json_patch, merge, strategic
@@ -230,10 +234,10 @@ class Patching(PatchMechanism):
             ShapeError: it is not the expected one.
         """
         if kind not in ("", expected.kind):
-            if not is_registered_internally(expected.api_version, kind):
+            if not is_registered_internally(expected.group, kind):
                 raise ShapeError(not_registered_internally(expected.group, kind))
-            package = go_package(expected.group)
-            raise ShapeError(unknown_conversion(package, kind, expected.group, expected.kind))
+            patched = GroupVersionKind(expected.group, INTERNAL, kind)
+            raise ShapeError(unknown_conversion(patched, expected.group, expected.kind))
 
     def type_text(self, error: ShapeError, current: Object) -> str:
         """Return the error text for a value of a wrong type.

@@ -50,7 +50,8 @@ class Scopes:
         """Create the scope of the resource itself."""
         definition, version = self._definition, self._version
         rest = self._bound(definition.rest)
-        offer = Offer(messages=not definition.custom, table=rest is None or definition.table is not None)
+        builtin = not definition.custom
+        offer = Offer(messages=builtin, reads_messages=builtin, table=rest is None or definition.table is not None)
         decoder = self._decoder(definition.strategy)
         return Scope(
             definition=definition,
@@ -106,7 +107,8 @@ class Scopes:
             rest=rest,
             authorizer=self._authorizer,
             offer=Offer(
-                messages=not definition.custom or not own,
+                messages=not definition.custom,
+                reads_messages=not definition.custom or not own,
                 table=table is not None or (rest is None and (declared.strategy is None or declared.strategy.tabular)),
             ),
         )

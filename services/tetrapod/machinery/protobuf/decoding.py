@@ -77,7 +77,7 @@ def decode(data: bytes, expected: GroupVersionKind) -> Object:
         MessageError: the bytes of the object do not match its message.
     """
     if not data:
-        raise DecodeError("empty data is not acceptable")
+        raise DecodeError("empty data")
     if not data.startswith(MAGIC):
         raise DecodeError(
             f"provided data does not appear to be a protobuf message, expected prefix [{' '.join(map(str, MAGIC))}]"
@@ -88,7 +88,7 @@ def decode(data: bytes, expected: GroupVersionKind) -> Object:
         unknown = _reader(_UNKNOWN)(data, len(MAGIC), len(data), {}, 0)
     except IndexError:
         raise end_of_input() from None
-    type_meta: Object = {key: value for key, value in unknown.get("typeMeta", {}).items() if value}
+    type_meta = _type_meta(unknown.get("typeMeta", {}))
     api_version, kind = type_meta.get("apiVersion", expected.api_version), type_meta.get("kind", expected.kind)
     try:
         read = _reader(message_of(api_version, kind))
@@ -100,6 +100,18 @@ def decode(data: bytes, expected: GroupVersionKind) -> Object:
     except (IndexError, DecodeError) as error:
         text = str(end_of_input() if isinstance(error, IndexError) else error)
         raise MessageError(text, GroupVersion.parse(api_version).with_kind(kind)) from None
+
+
+def _type_meta(declared: Object) -> Object:
+    """Return the kind and apiVersion of an envelope, without empty ones.
+
+    As upstream, an apiVersion with several slashes, or with a group and no version, counts as empty.
+    """
+    type_meta = {key: value for key, value in declared.items() if value}
+    api_version = type_meta.get("apiVersion", "")
+    if api_version.endswith("/") or api_version.count("/") > 1:
+        del type_meta["apiVersion"]
+    return type_meta
 
 
 @cache
@@ -248,7 +260,8 @@ def _inline(field: Field) -> Read:
 def _map(field: Field) -> Read:
     """Return the function that reads one entry of a map field and adds it to the map in the object.
 
-    A missing value becomes the empty value of its type, and a missing key "".
+    A missing value becomes the empty value of its type, and a missing key "". As in generated code, the wire types of
+    keys and values are not checked, and they may extend beyond their entry.
     """
     name = field.name
     read_key = _single("key", _string)
@@ -260,10 +273,10 @@ def _map(field: Field) -> Read:
         entry: Object = {"key": ""}
         while position < stop:
             key, position = read_varint(data, position)
-            if key == _KEY_TAG:
-                position = read_key(data, position, stop, entry, depth)
-            elif key == _VALUE_TAG:
-                position = read_value(data, position, stop, entry, depth)
+            if key >> 3 == 1:
+                position = read_key(data, position, end, entry, depth)
+            elif key >> 3 == 2:
+                position = read_value(data, position, end, entry, depth)
             else:
                 position = skip(data, position, stop, key, name)
         if "value" not in entry:
@@ -272,10 +285,6 @@ def _map(field: Field) -> Read:
         return stop
 
     return read
-
-
-_KEY_TAG: Final = 1 << 3 | BYTES
-_VALUE_TAG: Final = 2 << 3 | BYTES
 
 
 def _value(type_: str) -> Value:

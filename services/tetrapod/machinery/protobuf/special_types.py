@@ -18,6 +18,7 @@ from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.protobuf.messages import APIEXTENSIONS, APIMACHINERY, META
 from tetrapod.machinery.protobuf.wire import delimited, varint
+from tetrapod.machinery.quantity import FORMAT_TEXT
 from tetrapod.machinery.serializer import json
 from tetrapod.machinery.serializer.errors import DecodeError
 from tetrapod.machinery.serializer.raw_json import Verbatim, go_text
@@ -147,6 +148,18 @@ def _moment(message: Object, micros: int) -> datetime | None:
     return None if moment == _GO_ZERO else moment
 
 
+def _to_quantity(message: Object) -> str:
+    """Return the text of a quantity.
+
+    Raises:
+        DecodeError: it begins or ends with white space, which only JSON allows. Other errors are found later.
+    """
+    text: str = message.get("string", "0")
+    if text != text.strip():
+        raise DecodeError(FORMAT_TEXT)
+    return text
+
+
 def _to_int_or_string(message: Object) -> int | str:
     value: int | str = message.get("strVal", "") if message.get("type") == 1 else message.get("intVal", 0)
     return value
@@ -160,7 +173,7 @@ def _to_items(message: Object) -> list[str]:
 _VALUES: Final[Mapping[str, Callable[[Object], Any]]] = {
     _TIME: _to_time,
     _MICRO_TIME: _to_micro_time,
-    _QUANTITY: lambda message: message.get("string", "0"),
+    _QUANTITY: _to_quantity,
     _INT_OR_STRING: _to_int_or_string,
     _OR_BOOL: lambda message: message.get("schema", message.get("allows", False)),
     _OR_ARRAY: lambda message: message.get("jSONSchemas") or message.get("schema"),

@@ -62,6 +62,11 @@ def _json_type(value: Any) -> str:
     return "array" if isinstance(value, list) else "object"
 
 
+def missing_version(data: bytes) -> str:
+    """Return the error text for a body in JSON or YAML whose apiVersion has a group and no version."""
+    return f"Object 'apiVersion' is missing in '{data.decode('utf-8', 'replace')}'"
+
+
 def summary(data: bytes) -> str:
     """Return the first 30 bytes of a body for an error text, in hexadecimal unless they look like JSON."""
     if not data:

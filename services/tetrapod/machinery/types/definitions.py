@@ -81,6 +81,11 @@ def kinds_of(api_version: str) -> dict[str, str]:
     return _kinds().get(api_version, {})
 
 
+def api_versions() -> list[str]:
+    """Return the built-in group-versions."""
+    return [api_version for api_version in _kinds() if api_version != "*"]
+
+
 def raw(definition: str) -> dict[str, Any]:
     """Return a new copy of a definition's generated data.
 

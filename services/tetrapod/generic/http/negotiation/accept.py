@@ -86,6 +86,8 @@ class Offer:
         named: the media types that error texts list; CBOR is added if it is served.
         messages: whether the object itself can be sent as protobuf. False for custom resources: a clause of Accept with
             protobuf then selects only PartialObjectMetadata, and is skipped for the object itself.
+        reads_messages: whether the body of a request can be protobuf. The scale of a custom resource reads it, although
+            it is not sent as protobuf.
         table: whether the object can be sent as a Table.
         partial: whether it can be sent as PartialObjectMetadata.
         cbor: whether it can be sent as CBOR, if that is served at all.
@@ -95,6 +97,7 @@ class Offer:
 
     named: tuple[str, ...] = MEDIA_TYPES
     messages: bool = True
+    reads_messages: bool = True
     table: bool = True
     partial: bool = True
     cbor: bool = True

@@ -129,7 +129,7 @@ def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
 def body_media_type(request: Request, offer: Offer = DEFAULT_OFFER) -> str:
     """Return the media type of the request body without parameters; JSON if the header is missing.
 
-    `offer` says whether the kind has a protobuf message.
+    `offer` says whether the kind is read from protobuf.
 
     Raises:
         StatusError: 415, the server cannot decode the media type.
@@ -138,7 +138,7 @@ def body_media_type(request: Request, offer: Offer = DEFAULT_OFFER) -> str:
     if header in ("", JSON):
         return JSON
     media_type = parse_media_type(header)
-    if media_type in MEDIA_TYPES and (offer.messages or media_type != PROTOBUF):
+    if media_type in MEDIA_TYPES and (offer.reads_messages or media_type != PROTOBUF):
         return media_type
     if media_type == CBOR and serves_cbor():
         return CBOR
