@@ -26,6 +26,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="scenarios that begin with this, or paths that match it")
     parser.add_argument("--seed", type=int, default=1, help="choose other requests (%(default)s)")
     parser.add_argument("--count", type=int, default=4, help="requests made from each example (%(default)s)")
+    parser.add_argument(
+        "--flag", action="append", default=[], help="a flag for both servers, such as --feature-gates=…"
+    )
     parser.add_argument("--out", type=Path, help="append the differences to this file")
     return parser.parse_args()
 
@@ -37,7 +40,7 @@ def main() -> int:
     report = Report(arguments.out)
     with (
         tempfile.TemporaryDirectory(prefix="differential-", ignore_cleanup_errors=True) as directory,
-        pair(Path(directory)) as both,
+        pair(Path(directory), *arguments.flag) as both,
     ):
         schemas = Schemas.fetch(both.original)
         for name in arguments.generators.split(","):

@@ -48,7 +48,7 @@ def examples(schemas: Schemas, only: str = "") -> list[Example]:
                 known.setdefault(json.dumps(example.body, sort_keys=True), example)
     bodies = [body for path in _OBJECTS for body in yaml.safe_load_all(path.read_text()) if body]
     chosen = [Example(schemas.collection(body), body) for body in bodies]
-    chosen = [example for example in chosen if re.search(only, example.path)]
+    chosen = [example for example in chosen if example.collection and re.search(only, example.path)]
     for collection in sorted(found):
         by_size = sorted(found[collection].items(), key=lambda item: -len(item[0]))
         chosen += [example for _, example in _spread(by_size, _PER_RESOURCE)]

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from contract import golden
 from differential.comparing import Difference, Names, Step, compare
-from differential.servers import Pair
+from differential.servers import PATIENCE, Answer, Pair
 
 _KEPT: Final = ("name", "namespace", "labels", "annotations", "finalizers", "ownerReferences", "generation")
 """The members of metadata that a client may send."""
+_CONTROLLED: Final = frozenset(
+    {
+        *("apiservices", "clusterroles", "customresourcedefinitions", "flowschemas", "namespaces", "nodes"),
+        *("persistentvolumeclaims", "persistentvolumes", "prioritylevelconfigurations", "resourcequotas", "secrets"),
+        *("serviceaccounts", "servicecidrs", "validatingadmissionpolicies"),
+    }
+)
+"""The resources whose new objects a controller changes."""
+_UNCHANGED: Final = 0.5
+"""Seconds without a change after which the controllers have probably finished with an object."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +57,31 @@ class Scene:
 
     def stored(self, path: str) -> dict[str, Any] | None:
         """Return an object without what the servers choose, or None if it does not exist or the servers differ."""
-        answers = self.pair.both({"request": f"GET {path}"}, self.names)
+        answers = self._settled(path)
         body = answers[0]["body"]
         if answers[0]["status"] != 200 or answers[1]["body"] != body:
             return None
         body = _without_placeholders(body)
         metadata = {key: value for key, value in body["metadata"].items() if key in _KEPT}
         return {**body, "metadata": metadata}
+
+    def _settled(self, path: str) -> tuple[Answer, Answer]:
+        """Read an object at both servers, after their controllers have acted on it.
+
+        Otherwise runs with one seed would change different objects.
+        """
+        step = {"request": f"GET {path}"}
+        answers = self.pair.both(step, self.names)
+        if path.split("/")[-2] not in _CONTROLLED:
+            return answers
+        changed = time.monotonic()
+        deadline = changed + PATIENCE
+        while (now := time.monotonic()) < deadline and (answers[0] != answers[1] or now < changed + _UNCHANGED):
+            time.sleep(0.1)
+            latest = self.pair.both(step, self.names)
+            if latest != answers:
+                answers, changed = latest, time.monotonic()
+        return answers
 
     def _named(self, number: int | None) -> str:
         return self.origin if number is None else f"{self.origin} step {number}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -11,9 +12,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from contract import golden
-from contract.replaying import FLAGS, HERE, client_of
+from contract.replaying import FLAGS, HERE
 from support import kube_apiserver, server, stock
 from support.etcd import running_etcd
+from tetrapod.machinery import protobuf
+from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind
+from tetrapod.machinery.schema import decode as typed
+from tetrapod.machinery.types.definitions import schema_for
 
 PATIENCE: Final = 8.0
 """Seconds that a step waits for a state."""
@@ -47,6 +52,29 @@ _FIRST_ACCOUNT: Final[dict[str, Any]] = {
 """Waits until the controllers run."""
 
 
+class Client(golden.Server):
+    """A client that presents responses in protobuf as JSON, because their fields have another order at each server."""
+
+    def request(
+        self, method: str, path: str, headers: dict[str, str], body: bytes | None, events: int = 0
+    ) -> tuple[int, dict[str, str], bytes | list[bytes]]:
+        status, got, payload = super().request(method, path, headers, body, events)
+        return status, got, _readable(payload) if isinstance(payload, bytes) else payload
+
+
+def _readable(payload: bytes) -> bytes:
+    """Return an object in protobuf as JSON, and other payloads unchanged."""
+    if not payload.startswith(protobuf.MAGIC):
+        return payload
+    try:
+        obj = protobuf.decode(payload, GroupVersionKind("", "", ""))
+        kind = GroupVersion.parse(obj.get("apiVersion", "")).with_kind(obj.get("kind", ""))
+        typed.decode(schema_for(kind), obj)  # removes the empty values that only kube-apiserver writes
+    except (protobuf.DecodeError, typed.DecodeError, KeyError):
+        return payload
+    return json.dumps(obj).encode()
+
+
 @dataclass(frozen=True)
 class Pair:
     """A client of each server. Requests are sent to both at once."""
@@ -78,12 +106,13 @@ def perform(step: dict[str, Any], names: dict[str, str], client: golden.Server) 
 
 
 @contextlib.contextmanager
-def pair(directory: Path) -> Iterator[Pair]:
-    """Run both servers, with the flags and tokens of the recordings."""
+def pair(directory: Path, *flags: str) -> Iterator[Pair]:
+    """Run both servers, with the flags and tokens of the recordings and with further flags."""
     with contextlib.ExitStack() as stack:
-        original = stack.enter_context(_original(directory / "original"))
-        ours = stack.enter_context(server.running(directory / "ours", *FLAGS))
-        first, second = [client_of(one.url, str(one.ca), PATIENCE, http2=False) for one in (original, ours)]
+        original = stack.enter_context(_original(directory / "original", flags))
+        ours = stack.enter_context(server.running(directory / "ours", *FLAGS, *flags))
+        tokens = str(HERE / "tokens.csv")
+        first, second = [Client(one.url, str(one.ca), tokens, PATIENCE) for one in (original, ours)]
         stack.callback(first.close)
         stack.callback(second.close)
         for client in (first, second):
@@ -94,13 +123,15 @@ def pair(directory: Path) -> Iterator[Pair]:
 
 
 @contextlib.contextmanager
-def _original(directory: Path) -> Iterator[kube_apiserver.KubeApiserver]:
+def _original(directory: Path, flags: tuple[str, ...]) -> Iterator[kube_apiserver.KubeApiserver]:
     directory.mkdir()
     with running_etcd(directory / "etcd") as etcd:
         binary = stock.binaries()["kube-apiserver"]
         tokens = (HERE / "tokens.csv").read_text()
         with (
-            kube_apiserver.running_over(etcd.url, binary, directory, *_ORIGINAL_FLAGS, tokens=tokens) as started,
+            kube_apiserver.running_over(
+                etcd.url, binary, directory, *_ORIGINAL_FLAGS, *flags, tokens=tokens
+            ) as started,
             stock.controller_manager(directory, started.kubeconfig, *_manager_flags(started)),
         ):
             yield started

@@ -8,6 +8,7 @@ from typing import Final
 from differential.generators import (
     custom,
     directives,
+    encodings,
     managers,
     objects,
     scenarios,
@@ -22,6 +23,9 @@ from differential.servers import Pair
 
 GENERATORS: Final[dict[str, Callable[[Pair, Schemas, Report, int, int, str], None]]] = {
     module.NAME: module.run
-    for module in (objects, sweeps, custom, directives, managers, selectors, subresources, watches, scenarios)
+    for module in (
+        *(objects, sweeps, custom, directives, encodings, managers),
+        *(selectors, subresources, watches, scenarios),
+    )
 }
 """By name: sends requests with a seed, a number of requests for each example, and a selection."""
