@@ -66,6 +66,13 @@ BAD: dict[str, tuple[bytes, ...]] = {
 }
 
 
+REASONS = {
+    "expired": "has expired or is not yet valid: current time ",
+    "for servers": "specifies an incompatible key usage",
+}
+"""The reasons other than that the authority is unknown."""
+
+
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 @pytest.mark.parametrize("bad", BAD)
 async def test_an_invalid_client_certificate_connects_and_its_error_is_kept(
@@ -73,10 +80,16 @@ async def test_an_invalid_client_certificate_connects_and_its_error_is_kept(
 ) -> None:
     server = await serve(shown, trusting)
     connection = await Client.connect(server, client(tmp_path, BAD[bad], version))
+    certificate = x509.load_pem_x509_certificate(BAD[bad][0])
+    authority = certificate.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value.key_identifier
+    assert authority is not None
     for _ in range(2):
         connection.get()
         answer = (await connection.answer())[2].decode()
-        assert answer.startswith("0 x509: "), answer
+        assert answer.startswith(
+            f"0 verifying certificate SN={certificate.serial_number}, SKID=, AKID={authority.hex(':').upper()} failed: "
+            f"x509: certificate {REASONS.get(bad, 'signed by unknown authority')}"
+        ), answer
     await connection.close()
 
 

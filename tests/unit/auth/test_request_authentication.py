@@ -238,6 +238,49 @@ async def test_a_websocket_token_sent_badly_is_401(protocols: str) -> None:
         await who(websocket(protocols))
 
 
+CERTIFICATE = USERS.client("alice", usage=ExtendedKeyUsageOID.SERVER_AUTH)
+SERIAL = x509.load_der_x509_certificate(CERTIFICATE).serial_number
+UNKNOWN, USAGE = (
+    "x509: certificate signed by unknown authority",
+    f"verifying certificate SN={SERIAL}, SKID=, AKID= failed: x509: certificate specifies an incompatible key usage",
+)
+
+
+@pytest.mark.parametrize(
+    ("rejected", "error"),
+    [
+        (request(("Authorization", "Bearer unknown")), "invalid bearer token"),
+        (request(("Authorization", "Bearer bad")), "[invalid bearer token, no good]"),
+        (request(certificate=CERTIFICATE), f"[{UNKNOWN}, {USAGE}]"),
+        (
+            request(("Authorization", "Bearer bad"), certificate=CERTIFICATE),
+            f"[invalid bearer token, {UNKNOWN}, {USAGE}, no good]",
+        ),
+        (websocket(f"{carrier('bad')}, v4"), "no good"),
+        (websocket(f"{carrier('unknown')}, v4"), "invalid bearer token"),
+        (websocket(carrier("alice-token")), "missing additional subprotocol"),
+        (
+            websocket(f"{carrier('a-token')}, {carrier('b-token')}, v4"),
+            "multiple base64.bearer.authorization tokens specified",
+        ),
+        (websocket(carrier("a") + "=, v4"), "invalid base64.bearer.authorization token encoding"),
+        (websocket("base64url.bearer.authorization.k8s.io._w, v4"), "invalid base64.bearer.authorization token"),
+    ],
+)
+async def test_the_reasons_of_a_401_are_logged(rejected: Request, error: str, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(StatusError, match="Unauthorized"):
+        await who(rejected)
+    assert [(record.levelname, record.getMessage(), vars(record)["err"]) for record in caplog.records] == [
+        ("ERROR", "Unable to authenticate the request", error)
+    ]
+
+
+async def test_accepted_requests_with_an_invalid_credential_log_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    assert (await who(request(("Authorization", "Bearer bob-token"), certificate=CERTIFICATE))).name == "bob"
+    assert (await who(request())).name == "system:anonymous"
+    assert caplog.records == []
+
+
 async def test_accepted_tokens_are_cached_and_rejected_ones_are_not() -> None:
     tokens = Tokens()
     cached = CachedTokenAuthenticator(tokens)

@@ -16,6 +16,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from tetrapod.generic.certificates.rejections import INCOMPATIBLE_USAGE, UNKNOWN_AUTHORITY, validity_error
 from tetrapod.generic.http.request import Request
 from tetrapod.machinery.boundedcache import BoundedCache
 from tetrapod.machinery.golang import x509_errors
@@ -101,9 +102,9 @@ class CertificatePool:
         verdict = self._verdicts.get(der) or self._verdicts.recall(der)
         if verdict is None:
             verdict = self._verdicts.keep(der, self._judge(self._chains.recall(der) or chain))
-        if isinstance(verdict, str) or verdict.begins <= (time.time() if now is None else now) <= verdict.expires:
+        if isinstance(verdict, str):
             return verdict
-        return "x509: certificate has expired or is not yet valid"
+        return validity_error(verdict.begins, verdict.expires, time.time() if now is None else now) or verdict
 
     def _judge(self, chain: tuple[bytes, ...]) -> TrustedCertificate | str:
         """Return the first certificate of `chain`, parsed, or the reason for its rejection.
@@ -120,9 +121,9 @@ class CertificatePool:
         if self._anchors.isdisjoint(chain) and not any(
             _signed_by(certificate, authority) for authority in self._authorities
         ):
-            return "x509: certificate signed by unknown authority"
+            return UNKNOWN_AUTHORITY
         if not _for_clients(certificate):
-            return "x509: certificate specifies an incompatible key usage"
+            return INCOMPATIBLE_USAGE
         return TrustedCertificate(
             certificate, certificate.not_valid_before_utc.timestamp(), certificate.not_valid_after_utc.timestamp()
         )

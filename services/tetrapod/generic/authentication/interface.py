@@ -30,17 +30,17 @@ class Authenticated(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-class Rejected:
-    """The type of `REJECTED`: the credential in the request is invalid. The next authenticators are still tried.
+class Rejected(NamedTuple):
+    """The result for an invalid credential. The next authenticators are still tried.
 
     It is a value and not an exception because it costs less: the front proxy's authenticator rejects the client
     certificate of every ordinary user's request.
+
+    Attributes:
+        errors: why the credential is invalid, for the log. Clients do not get these texts.
     """
 
-    __slots__ = ()
-
-
-REJECTED: Final = Rejected()
+    errors: tuple[str, ...]
 
 
 class RequestAuthenticator(Protocol):
@@ -56,7 +56,7 @@ class RequestAuthenticator(Protocol):
 class AlternativeAuthenticator(Protocol):
     """An authenticator of one kind of credential, which `UnionAuthenticator` combines with others.
 
-    `authenticate` returns None if the request has no credential of this kind, and `REJECTED` for an invalid credential.
+    `authenticate` returns None if the request has no credential of this kind, and `Rejected` for an invalid credential.
     It raises StatusError only if it cannot decide, such as when a service is unavailable.
     """
 

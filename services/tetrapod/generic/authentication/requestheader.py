@@ -17,7 +17,7 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from tetrapod.generic.authentication.certificates import CertificatePool
-from tetrapod.generic.authentication.interface import REJECTED, Authenticated, Rejected
+from tetrapod.generic.authentication.interface import Authenticated, Rejected
 from tetrapod.generic.http.peers import AUDIT_REQUEST_HEADER, AUDIT_STATE_KEY
 from tetrapod.generic.http.request import Request
 from tetrapod.generic.observability.tracing import peer_traces
@@ -56,7 +56,7 @@ REMOTE_UID_GATE: Final = "RemoteRequestHeaderUID"
 class RequestHeaderAuthenticator:
     """The authenticator of identity headers.
 
-    It returns None without a client certificate or without a user header, and `REJECTED` if the certificate is not of a
+    It returns None without a client certificate or without a user header, and `Rejected` if the certificate is not of a
     front proxy. Processes of the same user (`Request.same_user`) need no certificate.
 
     Args:
@@ -85,7 +85,7 @@ class RequestHeaderAuthenticator:
     async def authenticate(self, request: Request) -> Authenticated | Rejected | None:
         """Return the user that the identity headers name, and remove these headers from the request in any case.
 
-        The class says when the result is None or `REJECTED`. Without a client certificate, X-Remote-* headers are
+        The class says when the result is None or `Rejected`. Without a client certificate, X-Remote-* headers are
         left for the authentication filter to remove. If the front proxy is accepted, the values of its headers that
         request audit data or traces (http/peers.py) are stored in `request.state`.
         """
@@ -102,8 +102,9 @@ class RequestHeaderAuthenticator:
             trusted = self._pool.client_of(request)
             if trusted is None:
                 return None
-            if isinstance(trusted, str) or not self._is_allowed(trusted.certificate):
-                return REJECTED
+            error = trusted if isinstance(trusted, str) else self._name_error(trusted.certificate)
+            if error:
+                return Rejected((error,))
         identity = tuple([header for header in request.headers if header[0].startswith(self._beginnings)])
         user = self._users.recall(identity) or self._users.keep(identity, self._user(identity))
         if not user.name:
@@ -122,11 +123,13 @@ class RequestHeaderAuthenticator:
             self._extra(headers),
         )
 
-    def _is_allowed(self, certificate: x509.Certificate) -> bool:
+    def _name_error(self, certificate: x509.Certificate) -> str:
+        """Return an error if the common name of a certificate is not allowed, else ""."""
         if not self._allowed:
-            return True
+            return ""
         names = [str(a.value) for a in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
-        return (names[-1] if names else "") in self._allowed
+        name = names[-1] if names else ""
+        return "" if name in self._allowed else f"x509: subject with cn={name} is not in the allowed list"
 
     def _extra(self, headers: Headers) -> dict[str, tuple[str, ...]]:
         extra: dict[str, list[str]] = {}

@@ -7,8 +7,10 @@ Upstream: pkg/kubeapiserver/authenticator/config.go; k8s.io/apiserver/pkg/authen
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Sequence
 
+from tetrapod.generic.authentication.bearer import INVALID_BEARER_TOKEN
 from tetrapod.generic.authentication.interface import (
     AlternativeAuthenticator,
     Authenticated,
@@ -22,13 +24,15 @@ from tetrapod.machinery.failure import Failure
 from tetrapod.machinery.status import StatusError, unauthorized
 from tetrapod.machinery.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, UserInfo
 
+log = logging.getLogger(__name__)
+
 
 class UnionAuthenticator:
     """A request authenticator that returns the result of the first of `authenticators` that accepts the request.
 
     The accepted user joins system:authenticated. If no authenticator accepts the request and one rejected a credential,
-    the first error is raised (401 for `REJECTED`). A request without credentials is anonymous. If anonymous requests
-    are not allowed, the result for it is None.
+    all errors are logged, and the first StatusError is raised, else a 401. A request without credentials is anonymous.
+    If anonymous requests are not allowed, the result for it is None.
 
     Args:
         authenticators: tried in this order.
@@ -47,22 +51,25 @@ class UnionAuthenticator:
         self._anonymous, self._anonymous_paths = anonymous, frozenset(anonymous_paths)
 
     async def authenticate(self, request: Request) -> Authenticated | None:
-        first_failure: Failure[StatusError] | Rejected | None = None
+        errors: list[str] = []
+        first_failure: Failure[StatusError] | None = None
         for authenticator in self._authenticators:
             try:
                 result = await authenticator.authenticate(request)
             except StatusError as error:
                 first_failure = first_failure or Failure(error)
+                errors.append(error.message)
                 continue
             if result is None:
                 continue
             if isinstance(result, Rejected):
-                first_failure = first_failure or result
+                errors += result.errors
                 continue
             user = with_authenticated_group(result.user)
             return result if user is result.user else Authenticated(user, *result[1:])
-        if first_failure is not None:
-            raise unauthorized() if isinstance(first_failure, Rejected) else first_failure.error()
+        if errors:
+            log.error("Unable to authenticate the request", extra={"err": _aggregate(errors)})
+            raise unauthorized() if first_failure is None else first_failure.error()
         allowed = self._anonymous and (not self._anonymous_paths or request.path in self._anonymous_paths)
         return Authenticated(ANONYMOUS) if allowed else None
 
@@ -85,6 +92,16 @@ def with_authenticated_group(user: UserInfo) -> UserInfo:
 def _member(user: tuple[str, str, tuple[str, ...]]) -> UserInfo:
     name, uid, groups = user
     return UserInfo(name, uid, (*groups, ALL_AUTHENTICATED))
+
+
+def _aggregate(errors: Sequence[str]) -> str:
+    """Return the text of several errors, each once.
+
+    Upstream's first authenticator is that of the server's own token, whose error about bearer tokens comes first.
+    Upstream: k8s.io/apimachinery/pkg/util/errors, aggregate.Error
+    """
+    distinct = sorted(dict.fromkeys(errors), key=lambda error: error != INVALID_BEARER_TOKEN)
+    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
 
 
 class UnionTokenAuthenticator:

@@ -16,8 +16,9 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
 from tetrapod.generic.authentication.certificates import CertificatePool
-from tetrapod.generic.authentication.interface import REJECTED, Authenticated, Rejected
+from tetrapod.generic.authentication.interface import Authenticated, Rejected
 from tetrapod.generic.authentication.serviceaccount import CREDENTIAL_ID_KEY
+from tetrapod.generic.certificates.rejections import identified
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.http.request import Request
 from tetrapod.generic.metrics.histograms import Histogram
@@ -37,7 +38,7 @@ class X509Authenticator:
     """The authenticator of client certificates. Users are cached by certificate.
 
     It returns None for a request without a certificate and for a certificate without a common name. It returns
-    `REJECTED` if the certificate is not trusted or its uid is invalid.
+    `Rejected` if the certificate is not trusted or its uid is invalid.
 
     Args:
         pool: the CAs of client certificates.
@@ -60,16 +61,16 @@ class X509Authenticator:
         trusted = self._pool.client_of(request)
         if trusted is None:
             return None
+        der = request.peer_certificates[0] if request.peer_certificates else b""
         if isinstance(trusted, str):
-            return REJECTED
-        der = request.peer_certificates[0]
+            return Rejected((identified(der, trusted) if der else trusted,))
+        _EXPIRATION.observe((), trusted.expires - time.time())
         user = self._users.get(der) or self._users.recall(der)
         if user is None:
             try:
                 user = self._users.keep(der, user_of(trusted.certificate, self._reserved))
-            except ValueError:
-                return REJECTED
-        _EXPIRATION.observe((), trusted.expires - time.time())
+            except ValueError as error:
+                return Rejected((str(error),))
         return Authenticated(user) if user.name else None
 
 

@@ -19,6 +19,7 @@ import threading
 from functools import cache
 from typing import Any, Final, NamedTuple
 
+from tetrapod.generic.certificates.rejections import rejection_error
 from tetrapod.generic.certificates.verification import verified_chain
 from tetrapod.generic.http.openssl import address_of, library
 
@@ -49,11 +50,13 @@ class DeferredVerificationConnection(ssl.SSLObject):
 
     Attributes:
         verified: whether OpenSSL verified at least one certificate of the chain.
-        error: OpenSSL's first verification error, or "".
+        error: the text of OpenSSL's first verification error, or "".
+        error_code: the number of that error, or 0.
     """
 
     verified = False
     error = ""
+    error_code = 0
 
     def do_handshake(self) -> None:
         _handshakes.current = self
@@ -88,12 +91,14 @@ def verification_result(connection: Any) -> VerificationResult:
     Without a client certificate the result is empty. If verification was deferred (`defer_verification`) and the TLS
     session was resumed, the result has an error, because a resumed handshake does not verify the certificate.
     """
-    if connection.getpeercert(True) is None:
+    certificate = connection.getpeercert(True)
+    if certificate is None:
         return VerificationResult()
-    if isinstance(connection, DeferredVerificationConnection) and (
-        connection.error or not connection.verified or connection.session_reused
-    ):
-        return VerificationResult((), connection.error or _NOT_VERIFIED)
+    if isinstance(connection, DeferredVerificationConnection):
+        if connection.error:
+            return VerificationResult((), rejection_error(certificate, connection.error_code, connection.error))
+        if not connection.verified or connection.session_reused:
+            return VerificationResult((), _NOT_VERIFIED)
     return VerificationResult(verified_chain(connection))
 
 
@@ -145,10 +150,10 @@ def _record_result(verified: int, store: int | None) -> int:
             return 0
         if verified:
             connection.verified = True
-        else:
+        elif not connection.error:
             openssl = library()
-            text = openssl.X509_verify_cert_error_string(openssl.X509_STORE_CTX_get_error(store)).decode()
-            connection.error = connection.error or f"x509: {text}"
+            connection.error_code = openssl.X509_STORE_CTX_get_error(store)
+            connection.error = openssl.X509_verify_cert_error_string(connection.error_code).decode()
     except Exception:
         return 0
     return 1
