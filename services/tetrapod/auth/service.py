@@ -283,8 +283,14 @@ class AuthService:
         options = self._options
         authenticators: list[AlternativeAuthenticator] = []
         if options.proxy_authorities is not None:
-            allowed, names = options.requestheader_allowed_names, options.requestheader_names
-            authenticators.append(RequestHeaderAuthenticator(options.proxy_authorities, allowed, names))
+            authenticators.append(
+                RequestHeaderAuthenticator(
+                    options.proxy_authorities,
+                    options.requestheader_allowed_names,
+                    options.requestheader_names,
+                    behind_aggregator=options.services_apart,
+                )
+            )
         if options.client_authorities is not None:
             authenticators.append(
                 X509Authenticator(options.client_authorities, reserved_groups=options.reserved_groups)

@@ -14,7 +14,8 @@ from tetrapod.generic.authorization.interface import Attributes
 from tetrapod.generic.client.token_requests import RemoteTokenRequestRest
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.registry.context import Context
-from tetrapod.machinery.status import StatusError, service_unavailable, unauthorized
+from tetrapod.machinery.gvk import GroupResource
+from tetrapod.machinery.status import StatusError, forbidden, service_unavailable, unauthorized
 from tetrapod.machinery.user import UserInfo
 
 
@@ -54,7 +55,7 @@ def may_be_repeated(error: StatusError) -> bool:
 AWAY = [Unavailable("dial tcp: connect: connection refused"), service_unavailable("apiserver is shutting down")]
 
 
-@pytest.mark.parametrize("why", AWAY)
+@pytest.mark.parametrize("why", [*AWAY, unauthorized()])
 async def test_an_unreviewed_token_is_not_called_invalid(why: Exception) -> None:
     with pytest.raises(StatusError) as caught:
         await TokenReviewer(Away(why)).authenticate_token("t", ())  # type: ignore[arg-type]
@@ -62,8 +63,9 @@ async def test_an_unreviewed_token_is_not_called_invalid(why: Exception) -> None
 
 
 async def test_without_permission_for_reviews_no_token_is_accepted() -> None:
+    rejection = forbidden(GroupResource("authentication.k8s.io", "tokenreviews"), "", "no")
     with pytest.raises(InvalidToken):
-        await TokenReviewer(Away(unauthorized())).authenticate_token("t", ())  # type: ignore[arg-type]
+        await TokenReviewer(Away(rejection)).authenticate_token("t", ())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("why", AWAY)

@@ -21,6 +21,7 @@ from tetrapod.generic.authentication.tokencache import CachedTokenAuthenticator,
 from tetrapod.generic.authentication.union import UnionAuthenticator
 from tetrapod.generic.authentication.x509 import UID_OID, X509Authenticator
 from tetrapod.generic.configuration.feature_gates import configure
+from tetrapod.generic.http.peers import NOT_PROCESSED
 from tetrapod.generic.http.request import Request
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.user import UserInfo
@@ -279,6 +280,28 @@ async def test_accepted_requests_with_an_invalid_credential_log_nothing(caplog: 
     assert (await who(request(("Authorization", "Bearer bob-token"), certificate=CERTIFICATE))).name == "bob"
     assert (await who(request())).name == "system:anonymous"
     assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    "certificate",
+    [PROXIES.client("front", days=-1), PROXIES.client("other"), USERS.client("alice", days=-1)],
+    ids=["expired", "another name", "another CA"],
+)
+async def test_a_service_that_rejects_the_aggregator_is_unavailable(certificate: bytes) -> None:
+    """The aggregator passes the response to its client, whose credentials are valid."""
+    proxies = RequestHeaderAuthenticator(PROXIES.pool, ["front"], behind_aggregator=True)
+    authenticator = UnionAuthenticator([proxies, X509Authenticator(USERS.pool), BearerAuthenticator(Tokens())])
+    with pytest.raises(StatusError) as caught:
+        await authenticator.authenticate(request(("X-Remote-User", "eve"), certificate=certificate))
+    assert (caught.value.code, caught.value.retry_after) == (503, 1)
+    assert caught.value.headers == [(NOT_PROCESSED, b"1")]
+
+
+async def test_a_client_of_a_service_with_an_invalid_certificate_is_401() -> None:
+    proxies = RequestHeaderAuthenticator(PROXIES.pool, ["front"], behind_aggregator=True)
+    authenticator = UnionAuthenticator([proxies, X509Authenticator(USERS.pool)])
+    with pytest.raises(StatusError, match="Unauthorized"):
+        await authenticator.authenticate(request(certificate=USERS.client("alice", days=-1)))
 
 
 async def test_accepted_tokens_are_cached_and_rejected_ones_are_not() -> None:

@@ -61,7 +61,10 @@ def delegated_authenticator(
     return UnionAuthenticator(
         [
             RequestHeaderAuthenticator(
-                proxies, request_header.allowed_names, header_names(request_header, of_peers=behind_aggregator)
+                proxies,
+                request_header.allowed_names,
+                header_names(request_header, of_peers=behind_aggregator),
+                behind_aggregator=behind_aggregator,
             ),
             X509Authenticator(clients),
             BearerAuthenticator(tokens, audiences),

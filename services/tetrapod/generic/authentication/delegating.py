@@ -6,6 +6,7 @@ Upstream: k8s.io/apiserver/plugin/pkg/authenticator/token/webhook. Wrap it in `C
 from __future__ import annotations
 
 import logging
+from http import HTTPStatus
 from typing import Final
 
 import orjson
@@ -38,8 +39,9 @@ class TokenReviewer:
 
     Raises:
         InvalidToken: the review has an error, accepts the token for other audiences only, or is itself rejected (a
-            status below 500).
-        StatusError: 503, the auth service is unavailable, or the audit annotations in the review are malformed.
+            status below 500, except 401).
+        StatusError: 503, the auth service is unavailable or does not accept the credentials of this server (401), such
+            as an expired client certificate, or the audit annotations in the review are malformed.
     """
 
     def __init__(self, client: Client) -> None:
@@ -54,7 +56,7 @@ class TokenReviewer:
             reviewed = await _METRICS.create(self._client, TOKEN_REVIEWS, review)
         except (StatusError, Unavailable, OSError) as error:
             log.warning("a token could not be reviewed: %s", error)
-            if not isinstance(error, StatusError) or error.code >= 500:
+            if not isinstance(error, StatusError) or error.code >= 500 or error.code == HTTPStatus.UNAUTHORIZED:
                 raise service_unavailable(f"token review failed: {error}", RETRY_SECONDS) from error
             raise InvalidToken(f"token review failed: {error}") from error
         status = reviewed.get("status") or {}

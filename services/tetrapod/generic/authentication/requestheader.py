@@ -18,10 +18,12 @@ from cryptography.x509.oid import NameOID
 
 from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.authentication.interface import Authenticated, Rejected
-from tetrapod.generic.http.peers import AUDIT_REQUEST_HEADER, AUDIT_STATE_KEY
+from tetrapod.generic.http.peers import AUDIT_REQUEST_HEADER, AUDIT_STATE_KEY, NOT_PROCESSED
 from tetrapod.generic.http.request import Request
+from tetrapod.generic.lifecycle import RETRY_SECONDS
 from tetrapod.generic.observability.tracing import peer_traces
 from tetrapod.machinery.boundedcache import BoundedCache, weigh
+from tetrapod.machinery.status import StatusError, service_unavailable
 from tetrapod.machinery.user import UserInfo, weigh_user
 
 _STANDARD: Final = b"x-remote-"
@@ -63,13 +65,22 @@ class RequestHeaderAuthenticator:
         pool: the front-proxy CAs.
         allowed_names: the common names that the certificate may have; empty allows any (--requestheader-allowed-names).
         names: the names of the headers.
+        behind_aggregator: whether the only front proxy is the aggregator, which passes responses to its clients. If its
+            certificate is not accepted, such as an expired one, a 503 is raised, because a 401 would blame the
+            credentials of the client.
     """
 
     def __init__(
-        self, pool: CertificatePool, allowed_names: Collection[str] = (), names: HeaderNames = STANDARD
+        self,
+        pool: CertificatePool,
+        allowed_names: Collection[str] = (),
+        names: HeaderNames = STANDARD,
+        *,
+        behind_aggregator: bool = False,
     ) -> None:
         self._pool = pool
         self._allowed = frozenset(allowed_names)
+        self._behind_aggregator = behind_aggregator
         self._user_headers, self._uid_headers, self._group_headers, self._extra_prefixes = map(_lower, names)
         self._ours = frozenset((*self._user_headers, *self._uid_headers, *self._group_headers))
         self._beginnings = (*self._ours, *self._extra_prefixes)
@@ -88,6 +99,9 @@ class RequestHeaderAuthenticator:
         The class says when the result is None or `Rejected`. Without a client certificate, X-Remote-* headers are
         left for the authentication filter to remove. If the front proxy is accepted, the values of its headers that
         request audit data or traces (http/peers.py) are stored in `request.state`.
+
+        Raises:
+            StatusError: 503, the certificate of the aggregator is not accepted.
         """
         try:
             return self._identify(request)
@@ -104,6 +118,8 @@ class RequestHeaderAuthenticator:
                 return None
             error = trusted if isinstance(trusted, str) else self._name_error(trusted.certificate)
             if error:
+                if self._behind_aggregator and any(name in self._user_headers for name, _ in request.headers):
+                    raise _front_proxy_rejected(error)
                 return Rejected((error,))
         identity = tuple([header for header in request.headers if header[0].startswith(self._beginnings)])
         user = self._users.recall(identity) or self._users.keep(identity, self._user(identity))
@@ -150,6 +166,16 @@ def extra_key(encoded: str) -> str:
         encoded: the rest of the header name after a prefix such as `X-Remote-Extra-`.
     """
     return encoded.lower() if _MALFORMED.search(encoded) else unquote(encoded.lower())
+
+
+def _front_proxy_rejected(error: str) -> StatusError:
+    """Return the 503 for requests of an aggregator whose certificate is not accepted.
+
+    The aggregator tries another replica, or the same one over a new connection with its present certificate.
+    """
+    unavailable = service_unavailable(f"client certificate of the aggregator: {error}", RETRY_SECONDS)
+    unavailable.headers.append((NOT_PROCESSED, b"1"))
+    return unavailable
 
 
 def _lower(names: Sequence[str]) -> tuple[bytes, ...]:
