@@ -162,6 +162,17 @@ def test_requests_are_answered_while_a_changed_file_cannot_be_read(tmp_path: Pat
             os.close(descriptor)
 
 
+METRICS = "apiserver_encryption_config_controller_"
+RELOAD_HELPS = {
+    f"# HELP {METRICS}automatic_reloads_total [ALPHA] Total number of reload successes and failures of encryption "
+    "configuration split by apiserver identity.",
+    f"# HELP {METRICS}automatic_reload_last_timestamp_seconds [ALPHA] Timestamp of the last successful or failed "
+    "automatic reload of encryption configuration split by apiserver identity.",
+    f"# HELP {METRICS}last_config_info [ALPHA] Information about the last applied encryption configuration with hash "
+    "as label, split by apiserver identity.",
+}
+
+
 def test_a_failed_reload_is_repeated_until_the_file_is_valid(tmp_path: Path) -> None:
     config, tokens = tmp_path / "encryption.yaml", tmp_path / "tokens.csv"
     config.write_text(f"{HEAD}- resources: [secrets]\n  providers: [{{aescbc: {KEYS}}}]\n")
@@ -190,3 +201,5 @@ def test_a_failed_reload_is_repeated_until_the_file_is_valid(tmp_path: Path) -> 
         assert client("GET", "/healthz/kms-providers").status == 200
         config.write_text(valid + "# corrected\n")
         until(lambda: count("success") == 1)
+        page = client("GET", "/metrics").body.decode()
+        assert {line for line in page.splitlines() if line.startswith(f"# HELP {METRICS}")} == RELOAD_HELPS

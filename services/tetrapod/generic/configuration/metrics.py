@@ -1,6 +1,6 @@
 """Metrics of configuration files that are reloaded automatically. Servers in one process (tests) share them.
 
-Upstream: staging/src/k8s.io/apiserver/pkg/server/options/authenticationconfig/metrics, authorizationconfig/metrics
+Upstream: staging/src/k8s.io/apiserver/pkg/server/options/{authentication,authorization,encryption}config/metrics
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ class ReloadMetrics:
 
     Args:
         configuration: the part of the metrics' names: `authentication`, `authorization` or `encryption`.
+        reloads_help: the HELP text of the number of reloads; "" for that of authentication and authorization.
+        times_help: the HELP text of the time of the last reload; "" for that of authentication and authorization.
     """
 
-    def __init__(self, configuration: str) -> None:
+    def __init__(self, configuration: str, *, reloads_help: str = "", times_help: str = "") -> None:
         prefix, about = f"apiserver_{configuration}_config_controller", f"{configuration} configuration"
         self._reloads = Counter(
             f"{prefix}_automatic_reloads_total",
-            f"Total number of automatic reloads of {about} split by status and apiserver identity.",
+            reloads_help or f"Total number of automatic reloads of {about} split by status and apiserver identity.",
             _LABELS,
         )
         self._times = Gauge(
             f"{prefix}_automatic_reload_last_timestamp_seconds",
-            f"Timestamp of the last automatic reload of {about} split by status and apiserver identity.",
+            times_help or f"Timestamp of the last automatic reload of {about} split by status and apiserver identity.",
             _LABELS,
         )
         self._info = Gauge(

@@ -26,7 +26,13 @@ def _exponential(start: float, count: int) -> tuple[float, ...]:
     return tuple(start * 2**i for i in range(count))
 
 
-RELOADS: Final = ReloadMetrics("encryption")
+RELOADS: Final = ReloadMetrics(
+    "encryption",
+    reloads_help="Total number of reload successes and failures of encryption configuration split by apiserver "
+    "identity.",
+    times_help="Timestamp of the last successful or failed automatic reload of encryption configuration split by "
+    "apiserver identity.",
+)
 _DURATION: Final = Histogram(
     "apiserver_storage_transformation_duration_seconds",
     "Latencies in seconds of value transformation operations.",
