@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from support.metric_load import SPACE, Family, TokenClient, families, metric_load
+from support.metric_load import ALICE, SPACE, Family, TokenClient, families, metric_load
 from support.server import Server
 
 _HERE: Final = Path(__file__).parent
@@ -170,3 +170,16 @@ def test_a_reset_removes_gauges_until_they_are_set_again(server: Server) -> None
     assert deprecated() == []
     ask("GET", "/api/v1/componentstatuses")
     assert deprecated() == [one]
+
+
+def test_requests_that_are_rejected_by_the_filters_are_not_counted(server: Server) -> None:
+    ask = TokenClient(server.url)
+    for path in ("/readyz", "/version", "/metrics", "/api", "/openapi/v2", "/api/v1/pods"):
+        assert ask("GET", path, token="wrong")[0] == 401
+        assert ask("GET", path, impersonate_user="nobody", token=ALICE)[0] == 403
+    counted = [
+        line
+        for line in ask("GET", "/metrics")[1].decode().splitlines()
+        if line.startswith(('apiserver_request_total{code="401"', 'apiserver_request_total{code="403"'))
+    ]
+    assert counted == []

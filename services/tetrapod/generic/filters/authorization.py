@@ -40,6 +40,7 @@ def with_authorization(handler: Handler, authorizer: Authorizer) -> Handler:
             request.annotations["authorization.k8s.io/reason"] = answer.reason
             raise forbidden_error(attributes, answer.reason)
         latency.observe(seconds)
+        request.served = not attributes.resource_request  # endpoints of resources set it themselves
         request.annotations["authorization.k8s.io/decision"] = "allow"
         request.annotations["authorization.k8s.io/reason"] = answer.reason
         return await handler(request)

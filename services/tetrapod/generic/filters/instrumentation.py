@@ -48,7 +48,8 @@ def with_instrumentation(handler: Handler, component: str) -> Handler:
                 size = len(response.body)
             return response
         except asyncio.CancelledError:
-            ABORTS.add(metrics.labels(request)[:-1] if request.served else (verb_of(request), "", "", "", "", ""))
+            reached = request.served and info is not None and info.is_resource_request
+            ABORTS.add(metrics.labels(request)[:-1] if reached else (verb_of(request), "", "", "", "", ""))
             raise
         finally:
             seconds = time.monotonic() - request.received

@@ -139,7 +139,8 @@ class Request:
         upgrade: takes over the raw connection; None if that is impossible.
         warnings: the texts of Warning headers in order; see filters/warnings.py.
         annotations: the audit annotations.
-        served: whether an endpoint has been reached.
+        served: whether an endpoint has been reached. A request for another path than those of resources has reached one
+            when it is authorized.
         excluded_seconds: seconds spent in webhooks and in flow control queues, which do not count for the SLI.
         trace_id: the id of the exported trace that the request belongs to; "" for none.
         state: data that filters pass to each other.

@@ -198,8 +198,11 @@ class RequestMetrics:
     def series(self, request: Request) -> Series | None:
         """Return the series of a request, or None if it must not be counted.
 
-        It is None for resource requests that reached no endpoint, and for paths that upstream does not count.
+        It is None for requests that were rejected before they reached an endpoint, and for paths that upstream does not
+        count.
         """
+        if not request.served:
+            return None
         info = request.info or _NONE
         dry_run = dry_run_of(request.query()) if "dryRun" in request.query_string else ""
         if not info.is_resource_request:
@@ -213,8 +216,6 @@ class RequestMetrics:
                 return None
             path = ("", _method(request), static_path[0], dry_run)
             return self._known.get(path) or self._remember(path, "", static_path[1], request, dry_run)
-        if not request.served:
-            return None
         verb = info.verb
         if request.method == "PATCH" and request.header(b"content-type").startswith(_APPLIES):
             verb = "apply"
