@@ -21,7 +21,7 @@ from tetrapod.core.controllers.bootstrap_tokens import BootstrapSigner, TokenCle
 from tetrapod.core.controllers.certificate_cleaners import PodCertificateRequestCleaner, SigningRequestCleaner
 from tetrapod.core.controllers.certificate_requests import RequestApprover, RequestSigner, SigningKeys
 from tetrapod.core.controllers.coordinated_elections import CANDIDATES, CandidateCleaner, ElectionController
-from tetrapod.core.controllers.garbage_collector import SETTLE, GarbageCollector
+from tetrapod.core.controllers.garbage_collector import GarbageCollector
 from tetrapod.core.controllers.legacy_tokens import LegacyTokenCleaner
 from tetrapod.core.controllers.manager import Controller, Shared, selected
 from tetrapod.core.controllers.namespaces import NamespaceController
@@ -36,6 +36,7 @@ from tetrapod.core.controllers.storage_version_migrator import MIGRATIONS, Stora
 from tetrapod.core.controllers.token_secrets import Signer, TokenSecretController
 from tetrapod.core.controllers.trust_bundle import BUNDLES, TrustBundlePublisher
 from tetrapod.core.controllers.ttl_after_finished import JOBS, TTLAfterFinished
+from tetrapod.core.controllers.watched_resources import SETTLE
 from tetrapod.core.controllers.webhook_hazards import WebhookHazards
 from tetrapod.core.podspec import capabilities
 from tetrapod.core.resource.resource_claims.strategy import ClaimAccess

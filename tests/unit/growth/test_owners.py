@@ -52,7 +52,7 @@ class EmptyServer:
 
 def collector(client: object) -> GarbageCollector:
     found = GarbageCollector(cast("Client", client), cast("Presence", None))
-    found._resources[MAPS_KIND] = cast("DiscoveredResource", _ConfigMaps)
+    found._resources.by_kind[MAPS_KIND] = cast("DiscoveredResource", _ConfigMaps)
     return found
 
 

@@ -1,9 +1,7 @@
 """The garbage collector: background, foreground and orphan deletion by owner references.
 
-A reflector for each resource that can be deleted and watched maintains a graph of owners and dependents by uid
-(`ownership_graph.py`). Resources of CustomResourceDefinitions are added and removed by discovery, and watched only once
-they have an object, because watching an empty resource costs as much (upstream watches these too). Before it deletes
-dependents, the collector reads an owner that is missing in the graph from the API.
+The watched resources (`watched_resources.py`) maintain a graph of owners and dependents by uid (`ownership_graph.py`).
+Before it deletes dependents, the collector reads an owner that is missing in the graph from the API.
 Upstream: pkg/controller/garbagecollector.
 """
 
@@ -11,50 +9,28 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
-import time
 from collections.abc import Awaitable
 from typing import Any, Final
 
-from tetrapod.core.controllers.discovered import DiscoveredResource, Discovery
 from tetrapod.core.controllers.ownership_graph import OwnershipGraph
-from tetrapod.core.controllers.ownership_nodes import Node, NodeReflector
+from tetrapod.core.controllers.ownership_nodes import Node
+from tetrapod.core.controllers.watched_resources import SETTLE, WatchedResources
 from tetrapod.generic.client.events import EventRecorder
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import ExpectedFailure, WorkQueue
-from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.presence import Presence
 from tetrapod.machinery.golang.quoting import go_quote
-from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource, Object
+from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.metadata import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
 from tetrapod.machinery.status import StatusError
-from tetrapod.machinery.types import groups as builtin_groups
 
-log = logging.getLogger(__name__)
-
-_NEEDED: Final = frozenset({"delete", "list", "watch"})
-_IGNORED: Final = frozenset({("", "events"), ("events.k8s.io", "events")})
-_RESYNC: Final = 5.0
-"""Seconds between two reads of discovery."""
-_RETRY: Final = 0.5
-"""Seconds between two reads of discovery while a new resource is expected."""
 _RECHECK: Final = 2.0
 """Seconds until an object is examined again whose owner is of a resource that is not watched yet."""
-_AFTER_A_DEFINITION: Final = 3.0
-"""Seconds after a change of a CustomResourceDefinition for which a new resource is expected."""
-SETTLE: Final = 4.0
-"""Seconds from a custom resource's first object until the resource is watched.
-
-Upstream looks for new resources every 30 seconds, and clients that delete in the foreground rely on seeing the object
-for a while. Tests of operators set it to 0.
-"""
 _STEP: Final = 16
 """Owners or dependents of an object that are examined in one step of the event loop. Reads of this process' own
 resources do not wait, and take 40 µs each: the 7,000 owners of a ConfigMap of 500 kB took a step of 290 ms.
 """
 _LONGEST_NOTE: Final = 1024
-_CRDS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-_BUILTIN: Final = frozenset(group.name for group in builtin_groups())
 
 
 class UnknownKindError(ExpectedFailure):
@@ -80,134 +56,15 @@ class GarbageCollector:
 
     def __init__(self, client: Client, presence: Presence, settle: float = SETTLE) -> None:
         self._client = client
-        self._settle = settle
-        self._discovery = Discovery(client)
-        self._presence = presence
-        self._first_seen: dict[GroupVersionResource, float] = {}
-        self._look_until = 0.0
-        self._reflectors: dict[GroupVersionResource, tuple[NodeReflector, asyncio.Task[None]]] = {}
-        self._resources: dict[GroupVersionKind, DiscoveredResource] = {}
         self._events = EventRecorder(client, self.name)
         self._queue: WorkQueue[str] = WorkQueue(self.name, self._sync)
         self._graph = OwnershipGraph(self._queue.add)
+        self._resources = WatchedResources(client, presence, settle, self._graph)
 
     async def run(self) -> None:
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._keep_fresh(group))
-                group.create_task(self._queue.run(10))
-        finally:
-            await self._presence.close()
-
-    async def _keep_fresh(self, group: asyncio.TaskGroup) -> None:
-        while True:
-            try:
-                await self._refresh(group)
-            except (
-                StatusError,
-                Unavailable,
-                OSError,
-            ) as error:  # the aggregator may be unavailable; the next attempt retries
-                log.debug("discovery: %s", error)
-            with contextlib.suppress(TimeoutError):
-                soon = (
-                    self._first_seen.keys() - self._reflectors.keys()
-                    or _CRDS not in self._reflectors
-                    or time.monotonic() < self._look_until
-                )
-                async with asyncio.timeout(_RETRY if soon else _RESYNC):
-                    await self._presence.changed.wait()
-
-    async def _refresh(self, group: asyncio.TaskGroup) -> None:
-        """Start reflectors for new resources and stop those of resources that are no longer served.
-
-        Reflectors of stale group-versions continue. A custom resource gets a reflector only once it has objects
-        (`_settled`). If another version becomes preferred, the objects of the former one stay in the graph until those
-        of the new one have been listed.
-
-        Args:
-            group: runs the reflectors.
-
-        Upstream: pkg/controller/garbagecollector/garbagecollector.go, Sync (partial discovery).
-        """
-        self._presence.changed.clear()
-        discovered = await self._discovery.resources()
-        watchable = {
-            r.gvr: r
-            for r in discovered.resources
-            if r.preferred and r.verbs >= _NEEDED and (r.gvr.group, r.gvr.resource) not in _IGNORED
-        }
-        self._resources = {r.kind: r for r in discovered.resources}
-        custom = {gvr for gvr in watchable if self._is_custom(gvr)}
-        successors = {gvr.group_resource: gvr for gvr in watchable}
-        watched = {gvr.group_resource for gvr in self._reflectors}
-        self._presence.follow({gvr.group for gvr in custom})
-        for gvr in watchable.keys() - self._reflectors.keys():
-            if gvr in custom and gvr.group_resource not in watched and not self._settled(gvr):
-                continue
-            reflector = NodeReflector(self._client, watchable[gvr], self._changed)
-            self._reflectors[gvr] = (reflector, group.create_task(reflector.run()))
-        removed = {
-            gvr
-            for gvr in (self._first_seen.keys() | self._reflectors.keys()) - watchable.keys()
-            if not discovered.may_have(gvr)
-            and (gvr not in self._reflectors or self._is_listed(successors.get(gvr.group_resource)))
-        }
-        for gvr in removed:
-            self._first_seen.pop(gvr, None)
-            if gvr in self._reflectors:
-                reflector, task = self._reflectors.pop(gvr)
-                task.cancel()
-                successor, _ = self._reflectors.get(successors.get(gvr.group_resource, gvr), (None, None))
-                for key, node in reflector.nodes.items():
-                    self._graph.forget(node, successor.nodes.get(key) if successor else None)
-
-    def _is_listed(self, successor: GroupVersionResource | None) -> bool:
-        """Return whether the objects of a resource have been listed; True for None."""
-        reflector, _ = self._reflectors.get(successor, (None, None)) if successor else (None, None)
-        return successor is None or (reflector is not None and reflector.synced.is_set())
-
-    def _settled(self, gvr: GroupVersionResource) -> bool:
-        """Return whether the resource has had objects in the store for at least `settle` seconds.
-
-        The time is counted from the first call that sees objects.
-        """
-        if (gvr.group, gvr.resource) not in self._presence:
-            self._first_seen.pop(gvr, None)
-            return False
-        return time.monotonic() - self._first_seen.setdefault(gvr, time.monotonic()) >= self._settle
-
-    def _is_custom(self, gvr: GroupVersionResource) -> bool:
-        """Return whether the resource is a custom resource, whose objects are in this server's store.
-
-        The objects of other resources that are not built in belong to aggregated API servers. Until the
-        CustomResourceDefinitions are synced, every resource that is not built in counts as a custom resource.
-        """
-        if gvr.group in _BUILTIN:
-            return False
-        definitions, _ = self._reflectors.get(_CRDS, (None, None))
-        return (
-            definitions is None
-            or not definitions.synced.is_set()
-            or ("", f"{gvr.resource}.{gvr.group}") in definitions.nodes
-        )
-
-    def _changed(self, gvr: GroupVersionResource, old: Node | None, new: Node | None) -> None:
-        """Update the graph for one event of a reflector: an addition (no `old`), a deletion (no `new`) or a change.
-
-        An object that was recreated under the same name has another uid, and counts as a deletion and an addition.
-        """
-        if gvr == _CRDS and not self._settle:  # discovery will list a new resource in a moment
-            self._look_until = time.monotonic() + _AFTER_A_DEFINITION
-            self._presence.changed.set()
-        if new is None:
-            if old is not None:
-                self._graph.remove(old)
-        elif old is not None and old.uid != new.uid:
-            self._graph.remove(old)
-            self._graph.put(None, new)
-        else:
-            self._graph.put(old, new)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._resources.run())
+            group.create_task(self._queue.run(10))
 
     async def _sync(self, uid: str) -> None:
         node = self._graph.nodes.get(uid)
@@ -407,7 +264,7 @@ class GarbageCollector:
         Upstream: isDangling
         """
         group_version = GroupVersion.parse(reference["apiVersion"])
-        resource = self._resources.get(GroupVersionKind(*group_version, reference["kind"]))
+        resource = self._resources.by_kind.get(GroupVersionKind(*group_version, reference["kind"]))
         if resource is not None and resource.namespaced and not namespace:
             raise NamespacedOwnerError
         if reference["uid"] in self._graph.absent:
