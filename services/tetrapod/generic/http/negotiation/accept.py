@@ -1,7 +1,7 @@
 """Media types: the choice between an Accept header and the offer of an endpoint, and the parsing of Content-Type.
 
 The functions depend only on header texts. Results are cached, because clients send few different headers.
-Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go; munnerlyn/goautoneg; mime.ParseMediaType
+Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go; munnerz/goautoneg; mime.ParseMediaType
 """
 
 from __future__ import annotations
@@ -168,6 +168,8 @@ def _choose(key: tuple[str, Offer, bool]) -> Accepted | None:
 
 
 def _satisfy(clause: Clause, media_type: str, offer: Offer) -> Accepted | None:
+    if not clause_fits(clause, media_type, offer.server_version):
+        return None
     kind = group = version = None
     pretty = False
     for key, value in clause.parameters:
@@ -177,12 +179,6 @@ def _satisfy(clause: Clause, media_type: str, offer: Offer) -> Accepted | None:
             group = value
         elif key == "v":
             version = value
-        elif key == "stream":
-            if not _streams(media_type, value):
-                return None
-        elif key == "sv":
-            if value != offer.server_version:
-                return None
         elif key == "pretty":
             pretty = value == "1"
     if kind is None and group is None and version is None:
@@ -195,21 +191,21 @@ def _satisfy(clause: Clause, media_type: str, offer: Offer) -> Accepted | None:
     return Accepted(media_type, kind or "", version, pretty) if allowed else None
 
 
-def _streams(media_type: str, form: str) -> bool:
-    """Return whether objects of a media type can be sent as a stream of the form `watch`, the only one."""
-    return form == "watch" and media_type != YAML
+def clause_fits(clause: Clause, media_type: str, server_version: str = "", *, streams: bool = True) -> bool:
+    """Return whether an endpoint can satisfy the parameters `stream` and `sv` of a clause of Accept.
 
-
-def clause_fits(clause: Clause, media_type: str) -> bool:
-    """Return whether a document can satisfy the parameters `stream` and `sv` of a clause of Accept.
+    The last value counts. Empty values have no effect.
 
     Args:
         clause: the clause.
         media_type: the media type that it accepts.
+        server_version: the only value of `sv` that the endpoint allows; "" for none.
+        streams: whether the endpoint allows `stream`, whose only value is `watch`. YAML has no streams.
     """
-    return all(
-        key not in ("stream", "sv") or (key == "stream" and _streams(media_type, value))
-        for key, value in clause.parameters
+    parameters = dict(clause.parameters)
+    stream, version = parameters.get("stream"), parameters.get("sv")
+    return (not stream or (streams and stream == "watch" and media_type != YAML)) and (
+        not version or version == server_version
     )
 
 

@@ -14,7 +14,7 @@ from typing import Final
 from tetrapod.generic.configuration.effective_version import effective_version
 from tetrapod.generic.configuration.version import KUBERNETES, version_info
 from tetrapod.generic.http.headers import TEXT_TYPE
-from tetrapod.generic.http.negotiation.accept import JSON, YAML, Offer, parse_accept, with_cbor
+from tetrapod.generic.http.negotiation.accept import JSON, YAML, Offer, clause_fits, parse_accept, with_cbor
 from tetrapod.generic.http.negotiation.documents import encode_document, write_status
 from tetrapod.generic.http.negotiation.media_types import wants_pretty
 from tetrapod.generic.http.request import Handler, Request, Response
@@ -45,12 +45,9 @@ def _negotiate(request: Request, kind: str) -> tuple[str, str]:
     """
     media_types = with_cbor((JSON, YAML, _TEXT))
     for clause in parse_accept(request.header(b"accept") or "*/*"):
-        if any(key in ("stream", "sv") for key, _ in clause.parameters):
-            continue
         parameters = {key: value for key, value in clause.parameters if key in ("as", "g", "v")}
         for media_type in media_types:
-            type_, subtype = media_type.split("/")
-            if (clause.type, clause.subtype) not in ((type_, subtype), (type_, "*"), ("*", "*")):
+            if not clause.takes(media_type) or not clause_fits(clause, media_type, streams=False):
                 continue
             if media_type == _TEXT:
                 if not parameters:
