@@ -93,29 +93,6 @@ def put_fields(obj: Object, paths: Sequence[RawPath], values: Sequence[Any]) -> 
             owner[name] = value
 
 
-def sort_changed(obj: Object, paths: Sequence[RawPath], former: Sequence[Any]) -> None:
-    """Sort the members of the fields at these paths by key where they differ from the former values, in place.
-
-    Go's merge patch decodes, and so sorts, only the objects that it changes.
-
-    Args:
-        obj: the patched object.
-        paths: the paths of the fields.
-        former: the result of `fields_at` for the object before the patch.
-    """
-    for number, (owner, name) in enumerate(_places(obj, paths)):
-        value, before = owner.get(name), former[number] if number < len(former) else None
-        if isinstance(value, dict) and not isinstance(value, Verbatim):
-            owner[name] = _sorted_where_changed(value, before)
-
-
-def _sorted_where_changed(value: Any, before: Any) -> Any:
-    if not isinstance(value, dict) or value == before:
-        return value
-    old = before if isinstance(before, dict) else {}
-    return {key: _sorted_where_changed(value[key], old.get(key)) for key in sorted(value)}
-
-
 def forget_texts(obj: Object, paths: Sequence[RawPath], *, compact: bool = False) -> None:
     """Replace the texts of `Verbatim` values by those of Go's encoder, in place.
 

@@ -242,3 +242,27 @@ def test_only_yaml_and_strategic_merge_patches_encode_numbers_again(
         assert answer.status == 200, answer.read()
     text = in_json(client, path).partition(b'"parameters":{"a":')[2].partition(b"}")[0].decode()
     assert text == (AGAIN.get(number, number) if content_type in ("application/yaml", STRATEGIC) else number)
+
+
+def test_merge_patches_sort_equal_values_that_they_name(client: HttpsClient) -> None:
+    sent_text, sorted_text = '{"b":1,"a":[{"z":1,"y":2}]}', b'{"a":[{"y":2,"z":1}],"b":1}'
+    spec = f'"spec": {{"config": [{{"opaque": {{"driver": "a.example.com", "parameters": {sent_text}}}}}]}}'
+    path = f"{GROUP}/deviceclasses/sorted"
+    with client.send(
+        "POST", f"{GROUP}/deviceclasses", f'{{"metadata": {{"name": "sorted"}}, {spec}}}'.encode()
+    ) as made:
+        assert sent_text.encode() in made.read()
+    with client.send("PATCH", path, f'{{"metadata": {{"labels": {{"a": "b"}}}}, {spec}}}'.encode(), MERGE) as answer:
+        assert sorted_text in answer.read()
+    assert sorted_text in in_json(client, path)
+
+
+def test_merge_patches_sort_the_parts_of_a_revision_that_they_name(client: HttpsClient) -> None:
+    for name, text in (("sorted", '{"b":1,"c":{"e":1,"d":2}}'), ("unsorted", '{"c":{"e":1,"d":2},"b":1}')):
+        body = f'{{"metadata":{{"name":"{name}"}},"revision":1,"data":{text}}}'
+        client.send("POST", REVISIONS, body.encode()).close()
+    reply = client.call("PATCH", f"{REVISIONS}/sorted", {"revision": 2, "data": {"b": 1}}, MERGE)
+    assert reply.status == 200, reply
+    for name, data in (("unsorted", {"b": 1}), ("sorted", {"c": {}})):
+        (cause,) = causes(client.call("PATCH", f"{REVISIONS}/{name}", {"revision": 3, "data": data}, MERGE))
+        assert cause.endswith(": field is immutable")

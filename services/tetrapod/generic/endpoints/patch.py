@@ -15,7 +15,13 @@ from tetrapod.generic.endpoints.apply import ApplyPatching, CborApplyPatching
 from tetrapod.generic.endpoints.field_management import manager_name
 from tetrapod.generic.endpoints.large_objects import set_large
 from tetrapod.generic.endpoints.options import APPLY, APPLY_CBOR, WriteOptions, decode_write_options
-from tetrapod.generic.endpoints.patch_types import JSONPatching, MergePatching, PatchMechanism, StrategicPatching
+from tetrapod.generic.endpoints.patch_types import (
+    DocumentPatching,
+    JSONPatching,
+    MergePatching,
+    PatchMechanism,
+    StrategicPatching,
+)
 from tetrapod.generic.endpoints.path_identity import check_name, ensure_namespace
 from tetrapod.generic.endpoints.quoted_objects import Touched, sort_touched_field
 from tetrapod.generic.endpoints.request_body import read_body
@@ -27,7 +33,7 @@ from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.observability.tracing.spans import current_span
 from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.raw_extensions import add_go_texts, fields_at, forget_texts, put_fields, raw_paths, sort_changed
+from tetrapod.machinery.raw_extensions import add_go_texts, fields_at, forget_texts, put_fields, raw_paths
 from tetrapod.machinery.status import bad_request, conflict
 
 JSON_PATCH: Final = "application/json-patch+json"
@@ -80,7 +86,7 @@ async def patch(scope: Scope, request: Request) -> Response:
         span.event("About to apply patch")
 
         def revised() -> Object:
-            return _revised(scope, mechanism, name, current, patch_type)
+            return _revised(scope, mechanism, name, current)
 
         if scope.field_manager is None:
             new = await offloaded(context.large, revised)
@@ -106,19 +112,20 @@ async def patch(scope: Scope, request: Request) -> Response:
         request.warnings[first:first] = mechanism.warnings
 
 
-def _revised(scope: Scope, mechanism: PatchMechanism, name: str, current: Object | None, patch_type: str) -> Object:
+def _revised(scope: Scope, mechanism: PatchMechanism, name: str, current: Object | None) -> Object:
     """Return the patched object.
+
+    JSON patches and merge patches keep the order of members in RawExtension fields, but sort the objects that they
+    traverse. Other patches sort all members, as Go encodes maps.
 
     Args:
         scope: the resource.
         mechanism: applies the patch.
         name: the name of the object.
         current: the stored object, which may be modified; None or an object without uid if it is absent.
-        patch_type: the media type of the patch. JSON patches and merge patches keep the texts of RawExtension fields
-            that they do not change. Other patches sort all their members, as Go encodes maps.
     """
     paths = raw_paths(scope.definition.group, scope.definition.kind)
-    by_text = patch_type in (JSON_PATCH, MERGE_PATCH)
+    by_text = isinstance(mechanism, DocumentPatching)
     texts: list[Any] = []
     if current is not None:
         texts = fields_at(current, paths)
@@ -128,13 +135,11 @@ def _revised(scope: Scope, mechanism: PatchMechanism, name: str, current: Object
     if exists and mechanism.unchanged:
         put_fields(new, paths, texts)
         return new
-    if patch_type == MERGE_PATCH:
-        sort_changed(new, paths, texts)
-    else:
-        touched = mechanism.touched(current) if isinstance(mechanism, JSONPatching) else Touched(deep=True)
+    if paths:
+        touched = mechanism.touched(current) if isinstance(mechanism, DocumentPatching) else Touched(deep=True)
         for path in paths:
             sort_touched_field(new, path, touched)
-    add_go_texts(new, paths, sent=by_text)
+        add_go_texts(new, paths, sent=by_text)
     return new
 
 

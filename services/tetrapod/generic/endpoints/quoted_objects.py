@@ -1,7 +1,8 @@
-"""Objects in Go's JSON notation, for error messages that quote a patched object.
+"""Objects in Go's JSON notation, for error messages that quote a patched object, and for RawExtension fields.
 
 Go encodes structs in the order of their fields and maps sorted. Upstream applies a patch to that text. This sorts the
-members of the objects that the patch traverses, and leaves the values that it inserts as they were sent.
+members of the objects that the patch traverses, and leaves the values that it inserts as they were sent. Clients see
+that order in the fields of which the API server stores the text.
 Upstream: gopkg.in/evanphx/json-patch.v4 (lazyNode), over encoding/json of the built-in types
 """
 
