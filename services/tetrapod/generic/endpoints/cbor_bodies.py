@@ -14,7 +14,7 @@ from tetrapod.machinery import cbor
 from tetrapod.machinery.cbor.decoding import ARRAY, BYTES, MAP, NEGATIVE, PRIMITIVE, TEXT, TYPE_NAMES, UNSIGNED
 from tetrapod.machinery.cbor.diagnostic import diagnose
 from tetrapod.machinery.cbor.typed import TypeMismatch, decode_typed
-from tetrapod.machinery.freeing import free_large
+from tetrapod.machinery.cbor.wellformed import check_well_formed
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError
@@ -99,12 +99,9 @@ def _check_form(body: bytes) -> None:
         DecodeError: it is not.
     """
     try:
-        discarded = [cbor.decode(body)]
-        free_large(discarded)
+        check_well_formed(body)
     except cbor.MalformedError as error:
         raise DecodeError(f"{_UNDETERMINED}{error}") from None
-    except cbor.InvalidError:
-        pass  # the item in error may be in an unknown field
 
 
 def decode_configuration(body: bytes) -> Object:

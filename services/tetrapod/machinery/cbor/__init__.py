@@ -4,6 +4,7 @@ Endpoints, discovery and the storage of custom resources call this package, whic
 - `encoding` writes a value, with its first bytes `MAGIC`.
 - `decoding` reads a body or a stored value, with the error texts of upstream's decoder.
 - `diagnostic` writes a body in diagnostic notation, for error texts.
+- `wellformed` checks a body without decoding it.
 - `typed` reads a body as an object of a built-in kind.
 
 No library is used: see "Built here although a library exists" in CONTRIBUTING.md.

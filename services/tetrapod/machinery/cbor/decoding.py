@@ -25,6 +25,7 @@ from tetrapod.machinery.serializer.errors import DecodeError
 
 MAX_ITEMS: Final = 1_500_000
 """The most data items of a body, which are as many as a JSON body of 3 MiB can have. Each takes 50 bytes and more."""
+TOO_MANY_ITEMS: Final = f"cbor: exceeded max number of data items {MAX_ITEMS}"
 _MAX_PAIRS: Final = 2_097_152
 _UPSTREAMS_DEPTH: Final = 10_000
 UNSIGNED, NEGATIVE, BYTES, TEXT, ARRAY, MAP, TAG, PRIMITIVE = range(8)
@@ -43,6 +44,7 @@ _INT64: Final = 1 << 63
 NULL: Final = 0xF6
 _CONSTANTS: Final = {20: False, 21: True, 22: None}
 FLOATS: Final = {25: ">e", 26: ">f", 27: ">d"}
+_SELF_DESCRIBED: Final = int.from_bytes(MAGIC[1:])
 _BIGNUMS: Final = (2, 3)
 _TIMES: Final = (0, 1)
 LATER_ENCODINGS: Final = (21, 22, 23)
@@ -127,7 +129,7 @@ class Reader:
     def value(self, at: int, depth: int, later: int) -> tuple[Any, int]:
         self._items += 1
         if self._items > MAX_ITEMS:
-            raise MalformedError(f"cbor: exceeded max number of data items {MAX_ITEMS}")
+            raise MalformedError(TOO_MANY_ITEMS)
         data = self._data
         info = data[at] & 31
         argument: int | None
@@ -140,12 +142,12 @@ class Reader:
         if major in (BYTES, TEXT):
             return self._string(major, argument, at, later)
         if major == MAP:
-            return self._map(argument, at, self._deeper(depth), later)
+            return self._map(argument, at, deeper(depth, self._most_levels), later)
         if major == ARRAY:
-            return self._array(argument, at, self._deeper(depth), later)
+            return self._array(argument, at, deeper(depth, self._most_levels), later)
         assert argument is not None  # only strings, arrays and maps have an indefinite length
         if major == TAG:
-            return self._tagged(argument, at, self._deeper(depth), later)
+            return self._tagged(argument, at, deeper(depth, self._most_levels), later)
         if major == PRIMITIVE:
             return self._primitive(info, argument, at), at
         number = argument if major == UNSIGNED else -1 - argument
@@ -184,29 +186,9 @@ class Reader:
 
     def _content(self, major: int, size: int | None, at: int) -> tuple[list[bytes], int]:
         if size is None:
-            return self._chunks(major, at)
-        end = _end_of_string(self._data, major, size, at)
+            return chunks_of(self._data, major, at)
+        end = end_of_string(self._data, major, size, at)
         return [self._data[at:end]], end
-
-    def _chunks(self, major: int, at: int) -> tuple[list[bytes], int]:
-        data, chunks = self._data, []
-        while data[at] != BREAK:
-            if data[at] >> 5 != major:
-                found, expected = TYPE_NAMES[data[at] >> 5], TYPE_NAMES[major]
-                raise MalformedError(f"cbor: wrong element type {found} for indefinite-length {expected}")
-            if data[at] & 31 == 31:
-                raise MalformedError(f"cbor: indefinite-length {TYPE_NAMES[major]} chunk is not definite-length")
-            _, _, size, at = read_head(data, at)
-            assert size is not None  # checked above
-            end = _end_of_string(data, major, size, at)
-            chunks.append(data[at:end])
-            at = end
-        return chunks, at + 1
-
-    def _deeper(self, depth: int) -> int:
-        if depth >= self._most_levels:
-            raise MalformedError(f"cbor: exceeded max nested level {_UPSTREAMS_DEPTH}")
-        return depth + 1
 
     def _array(self, size: int | None, at: int, depth: int, later: int) -> tuple[list[Any], int]:
         data, items = self._data, []
@@ -215,7 +197,7 @@ class Reader:
                 item, at = self.value(at, depth, later)
                 items.append(item)
             return items, at + 1
-        _check_size(ARRAY, size)
+        check_size(ARRAY, size)
         for _ in range(size):
             item, at = self.value(at, depth, later)
             items.append(item)
@@ -230,9 +212,7 @@ class Reader:
                 at = self._member(obj, index, at, depth, later)
                 index += 1
             return obj, at + 1
-        _check_size(MAP, size)
-        if size > _MAX_PAIRS:
-            raise MalformedError(f"cbor: exceeded max number of key-value pairs {_MAX_PAIRS} for CBOR map")
+        check_size(MAP, size)
         for index in range(size):
             at = self._member(obj, index, at, depth, later)
         return obj, at
@@ -254,11 +234,10 @@ class Reader:
         return at
 
     def _tagged(self, tag: int, at: int, depth: int, later: int) -> tuple[Any, int]:
-        if tag in _BIGNUMS:
-            raise MalformedError("cbor: data item of cbor type tag is not accepted by protocol: bignum")
+        check_tag(tag)
         if tag in _TIMES:
             return self._time(tag, at, depth)
-        if at == len(MAGIC):  # the tag of self-described CBOR is not a level of the document
+        if is_self_description(tag, at):
             depth -= 1
         return self.value(at, depth, tag if tag in LATER_ENCODINGS else later)
 
@@ -287,16 +266,9 @@ class Reader:
 
     def _primitive(self, info: int, argument: int, at: int) -> bool | float | None:
         if info in FLOATS:
-            form = FLOATS[info]
-            number: float = struct.unpack_from(form, self._data, at - struct.calcsize(form))[0]
-            if not math.isfinite(number):
-                constant = "NaN" if math.isnan(number) else "infinity"
-                raise MalformedError(
-                    f"cbor: data item of cbor type primitives is not accepted by protocol: floating-point {constant}"
-                )
-            return number
-        if info == 24 and argument < 32:
-            raise MalformedError(f"cbor: invalid simple value {argument} for type primitives")
+            return float_of(self._data, info, at)
+        if info == 24:
+            check_simple_value(argument)
         if argument not in _CONSTANTS:
             self._reject(
                 "cbor: data item of cbor type primitives is not accepted by protocol: "
@@ -305,7 +277,51 @@ class Reader:
         return _CONSTANTS.get(argument)
 
 
-def _end_of_string(data: bytes, major: int, size: int, at: int) -> int:
+def deeper(depth: int, most_levels: int) -> int:
+    """Return the number of levels in an array, map or tag that has `depth` levels around it.
+
+    Raises:
+        MalformedError: the item nests too deeply.
+    """
+    if depth >= most_levels:
+        raise MalformedError(f"cbor: exceeded max nested level {_UPSTREAMS_DEPTH}")
+    return depth + 1
+
+
+def chunks_of(data: bytes, major: int, at: int) -> tuple[list[bytes], int]:
+    """Return the chunks of a string of indefinite length, and the position after it.
+
+    Args:
+        data: the document.
+        major: TEXT or BYTES.
+        at: the position after the head of the string.
+
+    Raises:
+        MalformedError: a chunk has another type or an indefinite length.
+        IndexError: the data ends within the string.
+    """
+    chunks = []
+    while data[at] != BREAK:
+        if data[at] >> 5 != major:
+            found, expected = TYPE_NAMES[data[at] >> 5], TYPE_NAMES[major]
+            raise MalformedError(f"cbor: wrong element type {found} for indefinite-length {expected}")
+        if data[at] & 31 == 31:
+            raise MalformedError(f"cbor: indefinite-length {TYPE_NAMES[major]} chunk is not definite-length")
+        _, _, size, at = read_head(data, at)
+        assert size is not None  # checked above
+        end = end_of_string(data, major, size, at)
+        chunks.append(data[at:end])
+        at = end
+    return chunks, at + 1
+
+
+def end_of_string(data: bytes, major: int, size: int, at: int) -> int:
+    """Return the position after a string, or a chunk of one, whose content begins at a position.
+
+    Raises:
+        MalformedError: its length has more than 63 bits.
+        IndexError: the data ends within the string.
+    """
     if size >= _INT64:
         raise MalformedError(f"cbor: {TYPE_NAMES[major]} length {size} is too large, causing integer overflow")
     if at + size > len(data):
@@ -313,9 +329,52 @@ def _end_of_string(data: bytes, major: int, size: int, at: int) -> int:
     return at + size
 
 
-def _check_size(major: int, size: int) -> None:
+def check_size(major: int, size: int) -> None:
+    """Check that an array or a map does not have too many items, raising MalformedError if it does."""
     if size >= _INT64:
         raise MalformedError(f"cbor: {TYPE_NAMES[major]} length {size} is too large, it would cause integer overflow")
+    if major == MAP and size > _MAX_PAIRS:
+        raise MalformedError(f"cbor: exceeded max number of key-value pairs {_MAX_PAIRS} for CBOR map")
+
+
+def is_self_description(tag: int, at: int) -> bool:
+    """Return whether a tag is that of self-described CBOR, which is not a level of the document.
+
+    Args:
+        tag: its number.
+        at: the position after its head.
+    """
+    return tag == _SELF_DESCRIBED and at == len(MAGIC)
+
+
+def check_tag(tag: int) -> None:
+    """Check that a tag is accepted, raising MalformedError for bignums."""
+    if tag in _BIGNUMS:
+        raise MalformedError("cbor: data item of cbor type tag is not accepted by protocol: bignum")
+
+
+def check_simple_value(value: int) -> None:
+    """Check a simple value that is encoded in a byte of its own, raising MalformedError if it must not be."""
+    if value < 32:
+        raise MalformedError(f"cbor: invalid simple value {value} for type primitives")
+
+
+def float_of(data: bytes, info: int, at: int) -> float:
+    """Return a floating-point number, raising MalformedError if it is infinite or NaN.
+
+    Args:
+        data: the document.
+        info: the additional information in the head, one of `FLOATS`.
+        at: the position after the number.
+    """
+    form = FLOATS[info]
+    number: float = struct.unpack_from(form, data, at - struct.calcsize(form))[0]
+    if not math.isfinite(number):
+        constant = "NaN" if math.isnan(number) else "infinity"
+        raise MalformedError(
+            f"cbor: data item of cbor type primitives is not accepted by protocol: floating-point {constant}"
+        )
+    return number
 
 
 def _text_of(content: bytes, later: int) -> str:

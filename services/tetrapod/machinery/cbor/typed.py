@@ -83,7 +83,7 @@ def decode_typed(data: bytes, node: SchemaNode, most_levels: int = MAX_DEPTH) ->
     The place is the index of the field in its map, by which strict decoding names it; None if all fields are known.
 
     Args:
-        data: a well-formed data item, which `decode` has read without a `MalformedError`.
+        data: a well-formed data item, as `check_well_formed` checks.
         node: the schema of a struct.
         most_levels: the most levels of arrays, maps and tags.
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tetrapod.machinery import cbor
 from tetrapod.machinery.cbor.decoding import MAX_ITEMS
 from tetrapod.machinery.cbor.diagnostic import diagnose
+from tetrapod.machinery.cbor.wellformed import check_well_formed
 from tetrapod.machinery.depth import MAX_DEPTH
 
 
@@ -66,9 +70,10 @@ PRIMITIVES = "cbor: data item of cbor type primitives is not accepted by protoco
     ],
 )
 def test_malformed_data_is_rejected_with_upstreams_text(data: str, text: str) -> None:
-    with pytest.raises(cbor.MalformedError) as caught:
-        cbor.decode(bytes.fromhex(data))
-    assert str(caught.value) == text
+    for read in (cbor.decode, check_well_formed):
+        with pytest.raises(cbor.MalformedError) as caught:
+            read(bytes.fromhex(data))
+        assert str(caught.value) == text
 
 
 INT64 = "integer into Go value of type int64 "
@@ -93,19 +98,44 @@ def test_unacceptable_items_are_rejected_with_upstreams_text(data: str, text: st
     with pytest.raises(cbor.InvalidError) as caught:
         cbor.decode(bytes.fromhex(data))
     assert str(caught.value) == text
+    check_well_formed(bytes.fromhex(data))
 
 
-def test_depth_is_limited() -> None:
-    cbor.decode(cbor.MAGIC + b"\x81" * (MAX_DEPTH - 1) + b"\x80")
+@pytest.mark.parametrize("read", [cbor.decode, check_well_formed])
+def test_depth_is_limited(read: Callable[[bytes], object]) -> None:
+    read(cbor.MAGIC + b"\x81" * (MAX_DEPTH - 1) + b"\x80")
     for levels in (MAX_DEPTH, 100_000):
         for head in (b"\x81", b"\x9f", b"\xa1\x41a", b"\xd8\x20"):
             with pytest.raises(cbor.MalformedError, match="exceeded max nested level 10000"):
-                cbor.decode(head * levels + b"\x80")
+                read(head * levels + b"\x80")
 
 
-def test_the_number_of_items_is_limited() -> None:
+@pytest.mark.parametrize("read", [cbor.decode, check_well_formed])
+def test_the_number_of_items_is_limited(read: Callable[[bytes], object]) -> None:
     with pytest.raises(cbor.MalformedError, match="exceeded max number of data items"):
-        cbor.decode(b"\x9a\x00\x2d\xc6\xc0" + b"\xf6" * (MAX_ITEMS + 1))
+        read(b"\x9a\x00\x2d\xc6\xc0" + b"\xf6" * (MAX_ITEMS + 1))
+
+
+def _rejection(read: Callable[[bytes], object], data: bytes) -> str:
+    try:
+        read(data)
+    except cbor.MalformedError as error:
+        return str(error)
+    except cbor.InvalidError:
+        pass
+    return ""
+
+
+def _heads() -> st.SearchStrategy[bytes]:
+    """Return a strategy for the first bytes of items, above all of those that contain others."""
+    containers = st.sampled_from([0x80, 0x81, 0x82, 0x9F, 0xA0, 0xA1, 0xA2, 0xBF, 0xC0, 0xC1, 0xC6, 0x5F, 0x7F, 0xFF])
+    scalars = st.sampled_from([0x00, 0x18, 0x20, 0x41, 0x61, 0xF6, 0xF8, 0xF9, 0xFA])
+    return st.lists(st.one_of(containers, scalars, st.integers(0, 255)), max_size=12).map(bytes)
+
+
+@given(st.one_of(_heads(), _heads().map(cbor.MAGIC.__add__)))
+def test_the_check_rejects_what_the_decoder_finds_malformed(data: bytes) -> None:
+    assert _rejection(check_well_formed, data) == _rejection(cbor.decode, data)
 
 
 def test_every_prefix_of_a_body_is_malformed() -> None:
