@@ -1,7 +1,8 @@
 """Decodes CBOR bodies to objects, with upstream's error texts.
 
 Upstream determines the kind of a built-in object before it decodes the object; an error of the first step does not
-name a kind. A custom object is decoded at once.
+name a kind. Here an object is decoded by the expected kind first, and its kind is determined only if that fails. A
+custom object is decoded at once.
 Upstream: staging/src/k8s.io/apimachinery/pkg/runtime/serializer/cbor/cbor.go, Decode
 """
 
@@ -50,19 +51,31 @@ def decode_object(
         UnfitBodyError: a value has a wrong type, or the map has duplicate members, invalid UTF-8 or the like.
     """
     _check_form(body)
-    gvk = _kind_of(body, kind)
-    type_meta = {"kind": gvk.kind, "apiVersion": gvk.api_version}
-    node = structure_of(gvk)
-    if node is None:
-        return Decoded(type_meta, [])
+    node = structure_of(kind)
+    assert node is not None  # it is the kind of the endpoint
     try:
         obj, unknown = decode_typed(body, node)
-    except TypeMismatch as error:
-        raise UnfitBodyError(error.text(f"{gvk.version}.{gvk.kind}"), gvk) from None
-    except cbor.InvalidError as error:
-        raise UnfitBodyError(str(error), gvk) from None
+    except (TypeMismatch, cbor.InvalidError) as error:
+        gvk = _kind_of(body, kind)
+        if gvk == kind:
+            raise UnfitBodyError(_text_of(error, gvk), gvk) from None
+    else:  # nothing in the body prevents that its kind is determined
+        gvk = _named_kind(obj or {}, kind)
+    type_meta = {"kind": gvk.kind, "apiVersion": gvk.api_version}
+    if gvk != kind:
+        node = structure_of(gvk)
+        if node is None:
+            return Decoded(type_meta, [])
+        try:
+            obj, unknown = decode_typed(body, node)
+        except (TypeMismatch, cbor.InvalidError) as error:
+            raise UnfitBodyError(_text_of(error, gvk), gvk) from None
     texts = [] if unknown is None else [f"cbor: found unknown field at map element index {unknown}"]
     return Decoded({**(obj or {}), **type_meta}, texts)
+
+
+def _text_of(error: TypeMismatch | cbor.InvalidError, gvk: GroupVersionKind) -> str:
+    return error.text(f"{gvk.version}.{gvk.kind}") if isinstance(error, TypeMismatch) else str(error)
 
 
 def decode_custom_object(body: bytes, kind: GroupVersionKind) -> Object:
@@ -132,6 +145,11 @@ def _kind_of(body: bytes, default: GroupVersionKind) -> GroupVersionKind:
         raise DecodeError(f"{_UNDETERMINED}{error.text('v1.TypeMeta')}") from None
     except cbor.InvalidError as error:
         raise DecodeError(f"{_UNDETERMINED}{error}") from None
+    return _named_kind(obj, default)
+
+
+def _named_kind(obj: Object, default: GroupVersionKind) -> GroupVersionKind:
+    """Return the kind of a decoded object; a missing part, or a malformed apiVersion, is that of `default`."""
     kind = obj.get("kind") or default.kind
     try:
         group, version = GroupVersion.parse(obj.get("apiVersion") or "")
