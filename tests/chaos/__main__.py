@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -38,8 +39,7 @@ def main() -> int:
         if why_not := scenario.missing():
             print(f"{name:22} left out: {why_not}", flush=True)
             continue
-        here = directory / name
-        here.mkdir(parents=True, exist_ok=True)
+        here = _emptied(directory / name)
         with scenario.open(here, seed) as (world, fault):
             run = Run(world, seed, workers=scenario.workers, watchers=scenario.watchers, http2=http2)
             try:
@@ -52,6 +52,14 @@ def main() -> int:
         failed = failed or bool(result.violations)
         write(directory / "figures.json", name, figures(result))
     return int(failed)
+
+
+def _emptied(directory: Path) -> Path:
+    """Create a directory and return it. The data of an earlier run is removed, because its history is not checked."""
+    if directory.exists():
+        shutil.rmtree(directory)
+    directory.mkdir(parents=True)
+    return directory
 
 
 sys.exit(main())

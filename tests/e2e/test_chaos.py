@@ -5,7 +5,10 @@ bugs.
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -83,6 +86,17 @@ def test_one_process_loses_no_data_when_it_is_killed(tmp_path: Path) -> None:
     with embedded(tmp_path / "data") as world:
         result = run(world, [processes.KillEmbedded(world)], tmp_path)
     assert result.violations == []
+
+
+@pytest.mark.timeout(120)
+def test_a_fault_can_be_repeated_in_the_directory_of_an_earlier_run(tmp_path: Path) -> None:
+    settings = {"CHAOS_FAULTS": "kill-embedded", "CHAOS_SECONDS": "1", "CHAOS_DIRECTORY": str(tmp_path)}
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-m", "chaos"], check=False, env={**os.environ, **settings}, capture_output=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "kill-embedded" / "history.jsonl").exists()
 
 
 class Nothing:
