@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -87,23 +87,28 @@ def _audit_flags(directory: Path) -> tuple[str, ...]:
 
 
 @contextmanager
-def one_process(directory: Path) -> Iterator[World]:
+def one_process(directory: Path, *flags: str, name: str = "one process") -> Iterator[World]:
     """`tetrapod up` over SQLite."""
     data, sockets, port = directory / "data", directory / "s", free_port()
     data.mkdir(parents=True)
     tokens = directory / "tokens.csv"
     tokens.write_text(TOKENS)
     argv = [sys.executable, "-m", "stall.launcher", "up", "--data-dir", str(data), "--bind-address", "127.0.0.1"]
-    argv += ["--secure-port", str(port), "--token-auth-file", str(tokens), *_audit_flags(directory)]
+    argv += ["--secure-port", str(port), "--token-auth-file", str(tokens), *_audit_flags(directory), *flags]
     log = directory / "server.log"
     with log.open("ab") as out:
         process = subprocess.Popen(argv, stdout=out, stderr=out, env=_variables(sockets))
     try:
         url = f"https://127.0.0.1:{port}"
         wait_ready(url, process, log)
-        yield World("one process", url, data / "pki" / "ca.crt", {"tetrapod": process.pid}, sockets)
+        yield World(name, url, data / "pki" / "ca.crt", {"tetrapod": process.pid}, sockets)
     finally:
         end(process)
+
+
+def with_cbor(directory: Path) -> AbstractContextManager[World]:
+    """One process that reads and writes CBOR, which is off by default."""
+    return one_process(directory, "--feature-gates=CBORServingAndStorage=true", name="one process with CBOR")
 
 
 @contextmanager
@@ -137,4 +142,9 @@ def kube_apiserver(directory: Path) -> Iterator[World]:
         yield World("kube-apiserver", server.url, server.ca, {"kube-apiserver": server.pid})
 
 
-FORMS: Final[Mapping[str, Any]] = {"one": one_process, "four": four_services, "kube-apiserver": kube_apiserver}
+FORMS: Final[Mapping[str, Any]] = {
+    "one": one_process,
+    "four": four_services,
+    "cbor": with_cbor,
+    "kube-apiserver": kube_apiserver,
+}
