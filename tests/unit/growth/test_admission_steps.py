@@ -31,9 +31,9 @@ def evaluations(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bool, int]]:
     evaluated: list[tuple[bool, int]] = []
     evaluate = Program.evaluate
 
-    def counted(self: Program, bindings: Any, meter: Meter, limit: int, deadline: float) -> Any:
+    def counted(self: Program, bindings: Any, meter: Meter, limit: int) -> Any:
         try:
-            return evaluate(self, bindings, meter, limit, deadline)
+            return evaluate(self, bindings, meter, limit)
         finally:
             evaluated.append((threading.current_thread() is threading.main_thread(), meter.cost))
 

@@ -69,23 +69,22 @@ class MatchConditions:
             raise ConditionError(aggregate_errors(errors))
         return matched
 
-    def _evaluate(self, bindings: Object, deadline: float) -> tuple[bool, list[str]]:
+    def _evaluate(self, bindings: Object) -> tuple[bool, list[str]]:
         """Evaluate the conditions up to the first false one.
 
         Args:
             bindings: the values of the variables.
-            deadline: the time, by `time.perf_counter`, after which the evaluation ends.
 
         Returns:
             Whether no condition is false, and the errors of those that failed.
 
         Raises:
-            TakesTooLong: the evaluation would take longer than the deadline allows.
+            TakesTooLong: the evaluation would take too long for the event loop.
         """
         errors: list[str] = []
         for condition, program in self._conditions:
             try:
-                if program.evaluate(bindings, deadline=deadline) is not True:
+                if program.evaluate(bindings) is not True:
                     return False, errors
             except CelError as error:
                 errors.append(f"cel evaluation error: expression '{condition.expression}' resulted in error: {error}")

@@ -147,21 +147,20 @@ class JwtAuthenticator:
                 raise InvalidToken(f"oidc: could not expand distributed claims: {error}") from None
         return await offloaded_if_slow(partial(self._mapped, claims))
 
-    def _mapped(self, claims: Object, deadline: float) -> UserInfo:
+    def _mapped(self, claims: Object) -> UserInfo:
         """Return the user for the claims of a verified token.
 
         Args:
             claims: the claims.
-            deadline: the time, by `time.perf_counter`, after which the evaluation of expressions ends.
 
         Raises:
             InvalidToken: the claims give no user, or a validation rule rejects them.
-            TakesTooLong: the evaluation would take longer than the deadline allows.
+            TakesTooLong: the evaluation would take too long for the event loop.
         """
         value = claims_value(claims)
 
         def evaluate(expression: Expression) -> Any:
-            return expression.evaluate(CLAIMS, value, deadline)
+            return expression.evaluate(CLAIMS, value)
 
         user = UserInfo(
             self._username(claims, evaluate), groups=self._groups(claims, evaluate), uid=self._uid(claims, evaluate),
@@ -171,7 +170,7 @@ class JwtAuthenticator:
         self._check_rules(self._mapper.claim_rules, evaluate, "claim validation expression")
         user_info = user_value(user)
         self._check_rules(
-            self._mapper.user_rules, lambda rule: rule.evaluate(USER, user_info, deadline), "user info validation rule"
+            self._mapper.user_rules, lambda rule: rule.evaluate(USER, user_info), "user info validation rule"
         )
         return user
 

@@ -9,7 +9,6 @@ in plugin/pkg/authenticator/token/oidc/oidc.go.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -49,20 +48,19 @@ class Expression:
     program: Program
     about: str = ""
 
-    def evaluate(self, variable: str, value: Any, deadline: float = math.inf) -> Any:
+    def evaluate(self, variable: str, value: Any) -> Any:
         """Evaluate the expression with one variable, and return the CEL value.
 
         Args:
             variable: "claims" or "user".
             value: the result of `claims_value` or `user_value`.
-            deadline: the time, by `time.perf_counter`, after which the evaluation ends.
 
         Raises:
             ExpressionError: the evaluation fails.
-            TakesTooLong: the evaluation would take longer than the deadline allows.
+            TakesTooLong: the evaluation would take too long for the event loop.
         """
         try:
-            return self.program.evaluate({variable: value}, deadline=deadline)
+            return self.program.evaluate({variable: value})
         except CelError as error:
             raise ExpressionError(f"expression '{self.text}' resulted in error: {error}") from None
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import gc
-import math
 import sys
 import threading
 import time
@@ -23,7 +22,7 @@ from tetrapod.generic.scheduling.large_work_threads import LargeWorkThreads
 from tetrapod.machinery.copying import copy_large, copy_object
 from tetrapod.machinery.freeing import free_large
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.long_work import QUICK_SECONDS, TakesTooLong
+from tetrapod.machinery.long_work import TakesTooLong, on_event_loop
 
 LARGE: Final = 32 * 1024
 """Bytes of an object from which on it is decoded, patched and validated in a thread. An apply, the slowest, takes 2.5
@@ -237,17 +236,17 @@ async def offloaded(large: bool, work: Callable[_P, _T], *args: _P.args, **kwarg
     return await in_thread(work, *args, **kwargs) if large else work(*args, **kwargs)
 
 
-async def offloaded_if_slow(work: Callable[[float], _T]) -> _T:
-    """Call `work(deadline)` on the event loop, and again in a thread without a deadline if it raises `TakesTooLong`.
+async def offloaded_if_slow(work: Callable[[], _T]) -> _T:
+    """Call `work()` on the event loop, and again in a thread if it raises `TakesTooLong`.
 
     Args:
-        work: the function. It must change nothing before it raises `TakesTooLong`. Its argument is a time by
-            `time.perf_counter`.
+        work: the function. It must change nothing before it raises `TakesTooLong`.
     """
     try:
-        return work(time.perf_counter() + QUICK_SECONDS)
+        with on_event_loop():
+            return work()
     except TakesTooLong:
-        return await in_thread(work, math.inf)
+        return await in_thread(work)
 
 
 async def copy_of(obj: Object, *, large: bool) -> Object:

@@ -12,7 +12,6 @@ expression is first needed, never at start-up.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,6 +31,7 @@ from tetrapod.machinery.cel.plan import Plan
 from tetrapod.machinery.cel.plan_results import InstantiationError
 from tetrapod.machinery.cel.source import Source
 from tetrapod.machinery.cel.types import CelType
+from tetrapod.machinery.long_work import deadline
 
 __all__ = [
     "MATCH_CONDITIONS_BUDGET",
@@ -167,11 +167,11 @@ class Program:
         bindings: Mapping[str, Any],
         meter: Meter | None = None,
         limit: int = PER_CALL_LIMIT,
-        deadline: float = math.inf,
     ) -> Any:
         """Evaluate the expression and return its value.
 
-        The value is None, bool, int, float, str, bytes, list, dict or an instance of a class of `values`.
+        The value is None, bool, int, float, str, bytes, list, dict or an instance of a class of `values`. Between its
+        steps, an evaluation in `long_work.on_event_loop` checks the time.
 
         Args:
             bindings: the value of each variable: decoded JSON, or values of `values`. They are neither changed nor
@@ -180,20 +180,18 @@ class Program:
                 `variables.x`).
             meter: counts the cost, also when the evaluation fails.
             limit: the cost limit of this evaluation.
-            deadline: the time, by `time.perf_counter`, after which it ends, on the event loop. It is checked between
-                steps of the evaluation.
 
         Raises:
             EvaluationError: the result is an error.
             CostLimitExceeded: the evaluation cost more than `limit`.
-            TakesTooLong: the evaluation would take longer than the deadline allows.
+            TakesTooLong: the evaluation would take too long for the event loop.
             Interrupt: a binding raised it.
         """
         slots = self._plan.frame_slots()
         for name, slot in self._plan.variables.items():
             if name in bindings:
                 slots[slot] = bindings[name]
-        frame = Frame(slots, limit, deadline)
+        frame = Frame(slots, limit, deadline())
         try:
             value = self._plan.run(frame)
         except RecursionError:

@@ -7,9 +7,7 @@ Upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go.
 
 from __future__ import annotations
 
-import math
 import sys
-import time
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +17,7 @@ from tetrapod.machinery.field import FieldError, child, duplicate, forbidden, in
 from tetrapod.machinery.golang.json_numbers import has_whole_floats
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.long_work import QUICK_SECONDS, TakesTooLong
+from tetrapod.machinery.long_work import TakesTooLong
 from tetrapod.machinery.schema.cel_rules import CompiledRule, compile_rules
 from tetrapod.machinery.schema.correlation import Ratchet, by_keys, keys_of
 from tetrapod.machinery.schema.structural import build
@@ -54,7 +52,6 @@ class Run:
         errors: the errors so far.
         warnings: the failures that ratcheting tolerates, because the update did not change the failing value.
         compiled: the number of characters of the rules that this run had to compile.
-        deadline: the time, by `time.perf_counter`, until which rules are evaluated on the event loop.
     """
 
     budget: int = BUDGET
@@ -62,11 +59,6 @@ class Run:
     errors: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     compiled: int = 0
-    deadline: float = math.inf
-
-    def __post_init__(self) -> None:
-        if self.on_loop:
-            self.deadline = time.perf_counter() + QUICK_SECONDS
 
     def compiles(self, rules: list[Object]) -> None:
         """Count the characters of rules that are about to be compiled.
@@ -99,7 +91,7 @@ class Run:
         meter, quick_budget = Meter(), self.budget - BUDGET + _QUICK_COST
         limit = max(min(quick_budget, PER_CALL_LIMIT), 0) if self.on_loop else PER_CALL_LIMIT
         try:
-            return program.evaluate(values, meter, limit, self.deadline), None, meter.cost
+            return program.evaluate(values, meter, limit), None, meter.cost
         except CostLimitExceeded as error:
             if limit < PER_CALL_LIMIT:
                 raise TakesTooLong from None

@@ -5,7 +5,6 @@ Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/cel/activation.go, c
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.machinery.cel.environment import PER_CALL_LIMIT, Meter, Program
 from tetrapod.machinery.cel.errors import CelError, CostLimitExceeded, EvaluationError, Interrupt
 from tetrapod.machinery.cel.values import LazyFields
-from tetrapod.machinery.long_work import QUICK_SECONDS, TakesTooLong
+from tetrapod.machinery.long_work import QUICK_SECONDS, TakesTooLong, on_event_loop
 
 QUICK_COST: Final = 20_000
 """The CEL cost that the expressions of one activation may spend on the event loop: about four milliseconds. Expressions
@@ -149,9 +148,11 @@ class Activation:
         """
         limit = PER_CALL_LIMIT if self._in_thread else min(self._quick, PER_CALL_LIMIT)
         started = time.perf_counter()
-        deadline = math.inf if self._in_thread else started + self._quick_seconds
         try:
-            return program.evaluate(self._bindings, meter, limit, deadline)
+            if self._in_thread:
+                return program.evaluate(self._bindings, meter, limit)
+            with on_event_loop(self._quick_seconds):
+                return program.evaluate(self._bindings, meter, limit)
         except CostLimitExceeded:
             if limit < PER_CALL_LIMIT:
                 raise TakesTooLong from None
