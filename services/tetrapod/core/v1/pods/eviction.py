@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 
 from tetrapod.core.subresources.stores import BUDGETS, PODS, Stores
 from tetrapod.core.v1.pods.binding import SUCCESS, set_condition
+from tetrapod.core.v1.pods.disruptions import evicts_unhealthy, still_processed, take_disruption
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.endpoints.options import validate_delete_options
 from tetrapod.generic.registry.context import Context
@@ -19,19 +20,14 @@ from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.entry import Entry
 from tetrapod.generic.storage.queries import ListQuery
 from tetrapod.machinery import field, labels, status
-from tetrapod.machinery.conditions import find_condition
 from tetrapod.machinery.gvk import GroupKind, GroupResource, GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
-from tetrapod.machinery.timestamps import now_rfc3339
 
 T = TypeVar("T")
 
-_BUDGET_VIOLATED: Final = "Cannot evict pod as it would violate the pod's disruption budget."
 _SEVERAL_BUDGETS: Final = (
     "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 )
-_MAX_DISRUPTED: Final = 2000
-_BUDGET_IN_ERRORS: Final = GroupResource("policy", "poddisruptionbudget")
 _BUDGETS: Final = GroupVersionResource("policy", "v1", "poddisruptionbudgets")
 _KIND: Final = GroupKind("policy", "Eviction")
 _POD_RECORD: Final = GroupResource("", "Pod")
@@ -108,7 +104,7 @@ class EvictionRest(Rest):
         """Delete a pod if its PodDisruptionBudget allows it.
 
         A pod without a budget is deleted. The eviction of a ready pod uses one of the budget's allowed disruptions. The
-        eviction of a pod that is not ready uses one only if `_evicts_unhealthy` returns False.
+        eviction of a pod that is not ready uses one only if `evicts_unhealthy` returns False.
 
         Args:
             entry: the pod, as it was read.
@@ -126,7 +122,7 @@ class EvictionRest(Rest):
         budget = await self._budget_of(ctx.namespace, pod)
         if budget is None:
             await self._delete(ctx, name, delete_options)
-        elif _ready(pod) or not _evicts_unhealthy(budget):
+        elif _ready(pod) or not evicts_unhealthy(budget):
             await self._use(ctx, budget, name)
             await self._delete(ctx, name, delete_options)
         else:
@@ -135,7 +131,7 @@ class EvictionRest(Rest):
             except StatusError as error:
                 if error.code != 409 or _names_version(delete_options):
                     raise
-                raise _still_processed(budget["metadata"]["name"]) from error
+                raise still_processed(budget["metadata"]["name"]) from error
 
     async def _delete(self, ctx: Context, name: str, delete_options: Object) -> None:
         """Set the pod's condition DisruptionTarget and delete the pod; a dry run only checks whether it could.
@@ -182,7 +178,7 @@ class EvictionRest(Rest):
 
         async def attempt() -> None:
             current = (await self._stores[BUDGETS].get(Context(namespace=ctx.namespace), name)).object()
-            _take(current, pod)
+            take_disruption(current, pod)
             if not ctx.dry_run:
                 await self._client.update(_BUDGETS, ctx.namespace, current, subresource="status")
 
@@ -208,6 +204,10 @@ class EvictionRest(Rest):
 
         marked, _ = await self._stores[PODS].update(ctx, name, mark, strategy=_Unchecked())
         return _with_version(delete_options, marked) if _names_version(delete_options) else delete_options
+
+
+class _Unchecked(Strategy):
+    """The strategy with which the server sets the pod's condition DisruptionTarget: without validation."""
 
 
 async def _retried(attempt: Callable[[], Awaitable[T]]) -> T:
@@ -279,100 +279,6 @@ def _check(preconditions: Object, pod: Object) -> None:
             raise status.conflict(_POD_RECORD, meta.get("name") or "", f"{message} The object might {explanation}")
 
 
-def _take(budget: Object, pod: str) -> None:
-    """Take one disruption from the budget's status and record the pod in disruptedPods, in place.
-
-    Args:
-        pod: the pod's name.
-
-    Raises:
-        StatusError: 429, the status is outdated or allows no disruption; 403, disruptionsAllowed is negative or
-            disruptedPods has too many pods.
-    """
-    budget_status = budget.setdefault("status", {})
-    name = budget["metadata"]["name"]
-    if (budget_status.get("observedGeneration") or 0) < (budget["metadata"].get("generation") or 0):
-        raise _still_processed(name)
-    allowed = budget_status.get("disruptionsAllowed") or 0
-    if allowed < 0:
-        text = "pdb disruptions allowed is negative"
-        raise _forbidden(name, text, text)
-    if len(budget_status.get("disruptedPods") or {}) > _MAX_DISRUPTED:
-        raise _forbidden(
-            name,
-            "DisruptedPods map too big - too many evictions not confirmed by PDB controller",
-            "too many pending evictions not confirmed by PDB controller",
-        )
-    if allowed == 0:
-        raise _too_many_requests(f"The disruption budget {name} {_why_none_is_allowed(budget)}", 0)
-    budget_status["disruptionsAllowed"] = allowed - 1
-    if allowed == 1:
-        _deny(budget)
-    budget_status.setdefault("disruptedPods", {})[pod] = now_rfc3339()
-
-
-def _why_none_is_allowed(budget: Object) -> str:
-    """Return the reason why the status of a budget allows no disruption, as the predicate of a sentence."""
-    needed, healthy = (budget["status"].get(name) or 0 for name in ("desiredHealthy", "currentHealthy"))
-    denial = find_condition(budget, "DisruptionAllowed") or {}
-    message = denial.get("message") if denial.get("status") == "False" else ""
-    if message and denial.get("reason") == "SyncFailed":
-        return f"does not allow evicting pods currently because it failed sync: {message}"
-    if healthy <= needed:
-        return f"needs {needed} healthy pods and has {healthy} currently"
-    if message:
-        return f"does not allow evicting pods currently ({denial.get('reason', '')}): {message}"
-    return "does not allow evicting pods currently"
-
-
-def _forbidden(budget: str, reason: str, cause: str) -> StatusError:
-    """Return the error 403 for a budget whose status allows no eviction until the controller has corrected it."""
-    error = status.forbidden(_BUDGET_IN_ERRORS, budget, reason)
-    text = f"The disruption budget {budget} does not allow evicting pods currently: {cause}"
-    error.details = {**(error.details or {}), "causes": [{"reason": "DisruptionBudget", "message": text}]}
-    return error
-
-
-class _Unchecked(Strategy):
-    """The strategy with which the server sets the pod's condition DisruptionTarget: without validation."""
-
-
-def _too_many_requests(message: str, retry_after: int) -> StatusError:
-    """Return the error 429 with `message` as its cause.
-
-    Args:
-        retry_after: seconds, or 0 to leave it out.
-    """
-    details: Object = {"causes": [{"reason": "DisruptionBudget", "message": message}]}
-    error = StatusError(429, "TooManyRequests", _BUDGET_VIOLATED, details)
-    if retry_after:
-        details["retryAfterSeconds"] = retry_after
-    return error
-
-
-def _still_processed(budget: str) -> StatusError:
-    """Return the error 429 that asks the client to repeat the eviction after 10 seconds.
-
-    Args:
-        budget: the name of the PodDisruptionBudget, whose status is outdated.
-    """
-    return _too_many_requests(f"The disruption budget {budget} is still being processed by the server.", 10)
-
-
-def _deny(budget: Object) -> None:
-    """Set the budget's condition DisruptionAllowed to False, in place."""
-    condition = {
-        "type": "DisruptionAllowed",
-        "status": "False",
-        "reason": "InsufficientPods",
-        "message": "",
-        "lastTransitionTime": now_rfc3339(),
-        "observedGeneration": budget["status"].get("observedGeneration", 0),
-    }
-    conditions = budget["status"].setdefault("conditions", [])
-    conditions[:] = [*(c for c in conditions if c.get("type") != "DisruptionAllowed"), condition]
-
-
 def _ignores_budgets(pod: Object) -> bool:
     """Return whether the pod has finished, is pending or is being deleted, so that its eviction disrupts nothing."""
     return _has_ended(pod) or (pod.get("status") or {}).get("phase") == "Pending"
@@ -387,17 +293,3 @@ def _has_ended(pod: Object) -> bool:
 def _ready(pod: Object) -> bool:
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
-
-
-def _evicts_unhealthy(budget: Object) -> bool:
-    """Return whether a pod that is not ready may be evicted without taking a disruption from the budget.
-
-    True if unhealthyPodEvictionPolicy is AlwaysAllow, or if at least desiredHealthy (and one) pods are healthy.
-    """
-    policy = (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy")
-    if policy == "AlwaysAllow":
-        return True
-    budget_status = budget.get("status") or {}
-    return (budget_status.get("currentHealthy") or 0) >= (budget_status.get("desiredHealthy") or 0) and (
-        budget_status.get("desiredHealthy") or 0
-    ) > 0
