@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+from tetrapod.machinery.golang.quoting import SIMPLE_ESCAPES
+
 _TERMINATORS: Final = frozenset(" \t\r\n.,[]$@{}")
 _MAX_NESTING: Final = 100
 _dict_key = re.compile("'([^']*)'").fullmatch
@@ -14,18 +16,6 @@ _comparison = re.compile("([^!<>=]+)([!<>=]+)(.+)").fullmatch
 _escape = re.compile(
     r"\\(?:([abfnrtv\\'\"])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})|(.?))", re.DOTALL
 )
-_ESCAPES: Final = {
-    "a": "\a",
-    "b": "\b",
-    "f": "\f",
-    "n": "\n",
-    "r": "\r",
-    "t": "\t",
-    "v": "\v",
-    "\\": "\\",
-    "'": "'",
-    '"': '"',
-}
 
 
 class JsonPathError(ValueError):
@@ -290,7 +280,7 @@ class _Parser:
 
 def _unescape(match: re.Match[str], whole: str) -> str:
     if match[1]:
-        return _ESCAPES[match[1]]
+        return SIMPLE_ESCAPES[match[1]]
     for group, base in ((2, 16), (3, 16), (4, 16), (5, 8)):
         if match[group] and (code := int(match[group], base)) <= 0x10FFFF:
             return chr(code)

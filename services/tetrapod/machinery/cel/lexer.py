@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+from tetrapod.machinery.golang.quoting import SIMPLE_ESCAPES
+
 _ESCAPE: Final = r"\\(?:[abfnrtv\"'\\?`]|[0-3][0-7][0-7]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"
 _STRING: Final = (
     rf'[rR](?:"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"[^"\n\r]*"|\'[^\'\n\r]*\')'
@@ -26,20 +28,7 @@ _TOKEN: Final = re.compile(
     r"|(?P<OP>==|!=|<=|>=|&&|\|\||[\[\]{}().,\-!?:+*/%<>])"
 )
 _KEYWORDS: Final = frozenset({"in", "true", "false", "null"})
-_SIMPLE: Final = {
-    "a": "\a",
-    "b": "\b",
-    "f": "\f",
-    "n": "\n",
-    "r": "\r",
-    "t": "\t",
-    "v": "\v",
-    "\\": "\\",
-    "'": "'",
-    '"': '"',
-    "`": "`",
-    "?": "?",
-}
+_SIMPLE: Final = {**SIMPLE_ESCAPES, "`": "`", "?": "?"}
 
 
 class Token(NamedTuple):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 _SHORT_ESCAPES: Final = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
+SIMPLE_ESCAPES: Final = {escape[1]: char for char, escape in _SHORT_ESCAPES.items()} | {char: char for char in "\\'\""}
+"""The characters that string literals of Go, CEL and JSONPath write as a backslash and a character, by the latter."""
 
 
 def go_quote(text: str) -> str:
