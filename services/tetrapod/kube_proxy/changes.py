@@ -146,16 +146,16 @@ class EndpointChanges:
                     slices.pop(name, None)
                 else:
                     slices[name] = endpoint_slice
-            before = self._by_service.pop(service, {})
+            former = self._by_service.pop(service, {})
             now = endpoints_of(service, slices.values(), self._node)
             if not slices:
                 del self._slices[service]
-            for port in before:
+            for port in former:
                 del self.endpoints[port]
             if now:
                 self._by_service[service] = now
                 self.endpoints.update(now)
-            update.has_udp = update.has_udp or any(port.protocol == "UDP" for port in (*before, *now))
+            update.has_udp = update.has_udp or any(port.protocol == "UDP" for port in (*former, *now))
         update.triggers = [caused for times in self._triggers.values() for caused in times]
         self._pending, self._triggers = {}, {}
         metrics.ENDPOINT_CHANGES_PENDING.set((), 0)

@@ -259,7 +259,7 @@ async def _watch_file(path: str) -> None:
     Raises:
         ValueError: it has changed. The text is upstream's.
     """
-    before = stamp(path)
-    while stamp(path) == before:  # noqa: ASYNC110 - the project uses no kernel notifications (watching.py)
+    first = stamp(path)
+    while stamp(path) == first:  # noqa: ASYNC110 - the project uses no kernel notifications (watching.py)
         await asyncio.sleep(_FILE_SECONDS)
     raise ValueError("content of the proxy server's configuration file was updated")

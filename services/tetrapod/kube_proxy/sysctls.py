@@ -59,11 +59,11 @@ def ensure(name: str, value: int) -> None:
     Raises:
         OSError: the kernel does not allow it. The text is upstream's.
     """
-    before = read(name)
-    if before == value:
+    existing = read(name)
+    if existing == value:
         return
     _write(_ROOT / name, value)
-    log.info("Changed sysctl %s from %s to %d", name, before, value)
+    log.info("Changed sysctl %s from %s to %d", name, existing, value)
 
 
 def _write(path: Path, value: int) -> None:

@@ -29,20 +29,20 @@ class Elapsed(TimedCell, frozen=True, gc=False):
 
     Attributes:
         moment: seconds since the epoch.
-        before: the text before the age.
-        after: the text after it.
+        prefix: the text before the age.
+        suffix: the text after it.
     """
 
     moment: float
-    before: str = ""
-    after: str = ""
+    prefix: str = ""
+    suffix: str = ""
 
     def text(self, now: float) -> str:
         """Return the text of the cell at a time, given in seconds since the epoch."""
-        return self.before + human_duration(now - self.moment) + self.after
+        return self.prefix + human_duration(now - self.moment) + self.suffix
 
 
-def since(timestamp: str | None, before: str = "", after: str = "") -> TimedCell | str:
+def since(timestamp: str | None, prefix: str = "", suffix: str = "") -> TimedCell | str:
     """Return a cell with the time since an RFC 3339 timestamp.
 
     Instead of the age, the cell has "<unknown>" for a missing or empty timestamp, and "<invalid>" for one that cannot
@@ -50,14 +50,14 @@ def since(timestamp: str | None, before: str = "", after: str = "") -> TimedCell
 
     Args:
         timestamp: the timestamp.
-        before: the text before the age.
-        after: the text after it.
+        prefix: the text before the age.
+        suffix: the text after it.
 
     Upstream: pkg/printers/internalversion/printers.go, translateTimestampSince
     """
     if not timestamp:
-        return f"{before}{UNKNOWN}{after}"
+        return f"{prefix}{UNKNOWN}{suffix}"
     try:
-        return Elapsed(parse(timestamp).timestamp(), before, after)
+        return Elapsed(parse(timestamp).timestamp(), prefix, suffix)
     except ValueError:
-        return f"{before}<invalid>{after}"
+        return f"{prefix}<invalid>{suffix}"

@@ -26,7 +26,7 @@ def _row(obj: Object) -> list[Any]:
     heartbeat: TimedCell | str = UNSET
     message = UNSET
     if progress is not None:
-        heartbeat = since(progress["heartbeatTime"], after=" ago") if progress.get("heartbeatTime") else UNSET
+        heartbeat = since(progress["heartbeatTime"], suffix=" ago") if progress.get("heartbeatTime") else UNSET
         message = (progress.get("message") or "").strip() or UNSET
     return [
         name_of(obj),
