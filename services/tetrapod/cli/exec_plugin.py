@@ -139,14 +139,14 @@ def exec_credentials(config: Object, cluster: Object, directory: Path) -> Creden
 
 def _cluster(cluster: Object, directory: Path) -> Object:
     """Return what a plugin may know about the cluster."""
-    found = {name: cluster[name] for name in _CLUSTER_FIELDS if cluster.get(name)}
+    shown = {name: cluster[name] for name in _CLUSTER_FIELDS if cluster.get(name)}
     if data := cluster.get("certificate-authority-data"):
-        found["certificate-authority-data"] = data
+        shown["certificate-authority-data"] = data
     elif file := cluster.get("certificate-authority"):
-        found["certificate-authority-data"] = base64.b64encode((directory / file).read_bytes()).decode()
+        shown["certificate-authority-data"] = base64.b64encode((directory / file).read_bytes()).decode()
     extensions = cluster.get("extensions") or ()
     config = next((each.get("extension") for each in extensions if each.get("name") == f"{_GROUP}/exec"), None)
-    return {**found, "config": config}
+    return {**shown, "config": config}
 
 
 def _status(output: bytes, version: str) -> Object:

@@ -42,10 +42,10 @@ def merge_kubeconfigs(files: Sequence[str]) -> Object:
 
 def _absolute(content: Object, directory: Path) -> Object:
     """Return a cluster, user or context with paths that do not depend on the directory of their file."""
-    found: Object = {
+    resolved: Object = {
         name: str(directory / value) if name in _PATHS and value else value for name, value in content.items()
     }
-    plugin = found.get("exec")
+    plugin = resolved.get("exec")
     if plugin and os.sep in (plugin.get("command") or ""):
-        found["exec"] = {**plugin, "command": str(directory / plugin["command"])}
-    return found
+        resolved["exec"] = {**plugin, "command": str(directory / plugin["command"])}
+    return resolved

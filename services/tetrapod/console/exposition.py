@@ -53,23 +53,23 @@ def read(text: str) -> dict[str, Series]:
     Raises:
         ValueError: a line is malformed.
     """
-    found: dict[str, Series] = {name: defaultdict(float) for name in FAMILIES}
+    families: dict[str, Series] = {name: defaultdict(float) for name in FAMILIES}
     lines = "".join(_LINES.findall(text if text.endswith("\n") else f"{text}\n"))
     for family in text_string_to_metric_families(lines):
         for sample in family.samples:
             labels = tuple(sample.labels.get(label, "") for label in FAMILIES[sample.name])
-            _merge(sample.name, found[sample.name], labels, sample.value)
-    return found
+            _merge(sample.name, families[sample.name], labels, sample.value)
+    return families
 
 
 def total(pages: Iterable[Mapping[str, Series]]) -> dict[str, Series]:
     """Return the merged series of several pages."""
-    found: dict[str, Series] = {name: defaultdict(float) for name in FAMILIES}
+    merged: dict[str, Series] = {name: defaultdict(float) for name in FAMILIES}
     for page in pages:
         for name, series in page.items():
             for labels, value in series.items():
-                _merge(name, found[name], labels, value)
-    return found
+                _merge(name, merged[name], labels, value)
+    return merged
 
 
 def _merge(name: str, series: Series, labels: Labels, value: float) -> None:

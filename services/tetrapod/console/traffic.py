@@ -88,15 +88,15 @@ class Traffic:
 def _rates(before: Sample, after: Sample) -> dict[str, Series]:
     """Return the change of each counter, in units a second. A counter that is smaller than before has begun again."""
     seconds = max(after.at - before.at, 1e-3)
-    found: dict[str, Series] = {}
+    rates: dict[str, Series] = {}
     for name, series in after.series.items():
         if name.endswith(_COUNTERS):
             old = before.series[name]
-            found[name] = {
+            rates[name] = {
                 labels: (value - old.get(labels, 0.0) if value >= old.get(labels, 0.0) else value) / seconds
                 for labels, value in series.items()
             }
-    return found
+    return rates
 
 
 def _flows(present: Mapping[str, Series], rates: Mapping[str, Series] | None) -> list[dict[str, Any]]:
@@ -143,7 +143,7 @@ def _levels(present: Mapping[str, Series], rates: Mapping[str, Series] | None) -
 def _verbs(present: Mapping[str, Series], rates: Mapping[str, Series] | None) -> list[dict[str, Any]]:
     requests = "apiserver_request_total"
     verbs = sorted({verb for verb, _ in present[requests]})
-    found = []
+    rows = []
     for verb in verbs:
         failed = None
         if rates is not None:
@@ -152,10 +152,10 @@ def _verbs(present: Mapping[str, Series], rates: Mapping[str, Series] | None) ->
             )
         latencies = _latencies(None if verb in _LONG else rates, "apiserver_request_duration_seconds", (verb,))
         rate = None if rates is None else _sum_of(rates[requests], verb)
-        found.append(
+        rows.append(
             {"verb": verb, "total": _sum_of(present[requests], verb), "rate": rate, "failed": failed, **latencies}
         )
-    return found
+    return rows
 
 
 def _caches(present: Mapping[str, Series], rates: Mapping[str, Series] | None) -> list[dict[str, Any]]:
@@ -228,11 +228,11 @@ def _sum_of(series: Series, first: str) -> float:
 
 def _sum_by_first(rates: Mapping[str, Series]) -> dict[str, Series]:
     """Return the families of flows by priority level: without the label of the flow schema."""
-    found: dict[str, Series] = {}
+    sums_by_family: dict[str, Series] = {}
     for name, series in rates.items():
         if name.startswith("apiserver_flowcontrol_"):
-            sums = found[name] = {}
+            sums = sums_by_family[name] = {}
             for labels, value in series.items():
                 key = (labels[0], *labels[2:])
                 sums[key] = sums.get(key, 0.0) + value
-    return found
+    return sums_by_family

@@ -56,21 +56,21 @@ async def supported_families(configuration: Configuration, host: Host) -> dict[F
     Raises:
         ValueError: the family of the node is not supported, or settings are of the wrong family.
     """
-    found = await usable()
-    if not found:
+    families = await usable()
+    if not families:
         raise ValueError(f"iptables is not available on this host : {await _reason()}")
     if not has_ipv6():
-        found.pop(Family.IPV6, None)
-    if host.primary not in found:
+        families.pop(Family.IPV6, None)
+    if host.primary not in families:
         raise ValueError(f'no support for primary IP family "{host.primary.value}"')
-    dual_stack = len(found) == len(Family)
+    dual_stack = len(families) == len(Family)
     log.info("kube-proxy running in %s mode", "dual-stack" if dual_stack else "single-stack")
     text, fatal = mismatches(configuration, host.primary, host.pod_cidrs, dual_stack=dual_stack)
     if fatal:
         raise ValueError(f"kube-proxy configuration is incorrect: {text}")
     if text:
         log.error("Kube-proxy configuration may be incomplete or incorrect: %s", text)
-    return found
+    return families
 
 
 async def _reason() -> str:

@@ -69,13 +69,13 @@ def endpoints_of(service: ServiceName, slices: Iterable[Object], node: str) -> E
         slices: its EndpointSlices of one address type.
         node: the name of this node.
     """
-    found: dict[ServicePortName, dict[str, Endpoint]] = {}
+    by_port: dict[ServicePortName, dict[str, Endpoint]] = {}
     for endpoint_slice in slices:
         for port in endpoint_slice.get("ports") or ():
             if port.get("name") is None or not port.get("port"):
                 continue
             name = ServicePortName(service, port["name"], port.get("protocol", "TCP"))
-            endpoints = found.setdefault(name, {})
+            endpoints = by_port.setdefault(name, {})
             for entry in endpoint_slice.get("endpoints") or ():
                 endpoint = _endpoint(entry, port["port"], node)
                 if endpoint is None:
@@ -83,7 +83,7 @@ def endpoints_of(service: ServiceName, slices: Iterable[Object], node: str) -> E
                 # Two pods can have the same address while one of them terminates: the other one counts.
                 if str(endpoint) not in endpoints or not endpoint.terminating:
                     endpoints[str(endpoint)] = endpoint
-    return {name: [endpoints[key] for key in sorted(endpoints)] for name, endpoints in found.items() if endpoints}
+    return {name: [endpoints[key] for key in sorted(endpoints)] for name, endpoints in by_port.items() if endpoints}
 
 
 def _endpoint(entry: Object, port: int, node: str) -> Endpoint | None:

@@ -27,7 +27,7 @@ def interface_addresses() -> list[Address]:
     Raises:
         OSError: the kernel does not show them.
     """
-    found: list[Address] = []
+    addresses: list[Address] = []
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _ROUTE) as kernel:
         kernel.bind((0, 0))
         size = _HEADER.size + _ADDRESS_HEADER.size
@@ -40,13 +40,13 @@ def interface_addresses() -> list[Address]:
                 length, kind, *_ = _HEADER.unpack_from(data)
                 message, data = data[_HEADER.size : length], data[(length + 3) & ~3 :]
                 if kind == _DONE:
-                    return found
+                    return addresses
                 if kind == _ERROR:
                     (negative,) = struct.unpack_from("=i", message)
                     raise OSError(-negative, "the kernel does not list addresses")
                 if kind == _NEW_ADDRESS:
                     values = attributes(message[_ADDRESS_HEADER.size :])
-                    found.append(ipaddress.ip_address(values[_LOCAL] if _LOCAL in values else values[_ADDRESS]))
+                    addresses.append(ipaddress.ip_address(values[_LOCAL] if _LOCAL in values else values[_ADDRESS]))
 
 
 def has_ipv6() -> bool:

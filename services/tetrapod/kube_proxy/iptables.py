@@ -54,8 +54,8 @@ class IPTablesError(Exception):
 
     def failed_line(self) -> int | None:
         """Return the line of the input that iptables-restore rejected, from 1; None if the output does not say."""
-        found = _FAILED_LINE.search(self.output.strip())
-        return int(found[1]) if found else None
+        match = _FAILED_LINE.search(self.output.strip())
+        return int(match[1]) if match else None
 
 
 class IPTables:
@@ -148,12 +148,12 @@ async def _run(program: str, *arguments: str, data: str = "") -> str:
 
 async def usable() -> dict[Family, IPTables]:
     """Return the families that this machine has rules of."""
-    found = {}
+    families = {}
     for family in Family:
         iptables = IPTables(family)
         try:
             await iptables.check_present()
         except (IPTablesError, OSError):
             continue
-        found[family] = iptables
-    return found
+        families[family] = iptables
+    return families

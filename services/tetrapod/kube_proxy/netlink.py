@@ -93,14 +93,14 @@ def attribute(number: int, value: bytes, *, nested: bool = False) -> bytes:
 
 def attributes(data: bytes) -> dict[int, bytes]:
     """Return the values of encoded attributes by number."""
-    found = {}
+    values = {}
     while len(data) >= _ATTRIBUTE.size:
         length, number = _ATTRIBUTE.unpack_from(data)
         if length < _ATTRIBUTE.size:
             break
-        found[number & _TYPE_MASK] = data[_ATTRIBUTE.size : length]
+        values[number & _TYPE_MASK] = data[_ATTRIBUTE.size : length]
         data = data[_aligned(length) :]
-    return found
+    return values
 
 
 def _aligned(length: int) -> int:

@@ -171,9 +171,9 @@ def _source_ranges(spec: Object, family: Family) -> tuple[Network, ...]:
 
 def _load_balancer_ips(service: Object, family: Family) -> tuple[str, ...]:
     """Return the addresses of the load balancer whose packets arrive with these addresses (ipMode VIP)."""
-    found = []
+    addresses = []
     for ingress in service.get("status", {}).get("loadBalancer", {}).get("ingress") or ():
         address = parse_address(ingress.get("ip", ""))
         if address is not None and ingress.get("ipMode", "VIP") == "VIP" and family_of(address) is family:
-            found.append(str(address))
-    return tuple(found)
+            addresses.append(str(address))
+    return tuple(addresses)

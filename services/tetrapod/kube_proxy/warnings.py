@@ -57,8 +57,8 @@ def mismatches(
         pod_cidrs: the addresses of the node's pods.
         dual_stack: whether this machine has rules of both families.
     """
-    found = list(_mismatches(configuration, primary, pod_cidrs, dual_stack=dual_stack))
-    return aggregate_errors(text for text, _ in found), any(fatal for _, fatal in found)
+    errors = list(_mismatches(configuration, primary, pod_cidrs, dual_stack=dual_stack))
+    return aggregate_errors(text for text, _ in errors), any(fatal for _, fatal in errors)
 
 
 def _mismatches(

@@ -72,13 +72,13 @@ def into_fields(obj: Object, paths: Sequence[RawPath]) -> bool:
 
     Return whether there were texts.
     """
-    found = False
+    had_texts = False
     for owner, name in _places(obj, paths):
         text = owner.pop(name + _TEXT, None)
-        found = found or text is not None
+        had_texts = had_texts or text is not None
         if isinstance(text, str) and isinstance(owner.get(name), dict):
             owner[name] = verbatim(owner[name], text)
-    return found
+    return had_texts
 
 
 def fields_at(obj: Object, paths: Sequence[RawPath]) -> list[Any]:

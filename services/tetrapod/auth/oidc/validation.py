@@ -322,7 +322,7 @@ def _authority_error(pem: str) -> str:
     """
     from cryptography import x509
 
-    found = False
+    has_certificate = False
     for block in blocks(pem.encode()):
         if block.type != "CERTIFICATE" or block.headers:
             continue
@@ -330,8 +330,8 @@ def _authority_error(pem: str) -> str:
             x509.load_der_x509_certificate(block.content)
         except (ValueError, x509.InvalidVersion):
             return certificate_error(block.content)
-        found = True
-    return "" if found else "data does not contain any valid RSA or ECDSA certificates"
+        has_certificate = True
+    return "" if has_certificate else "data does not contain any valid RSA or ECDSA certificates"
 
 
 def _reserved(key: str) -> bool:

@@ -117,9 +117,9 @@ def _parse(body: bytes) -> Discovered:
         for version in group["versions"]:
             if version.get("freshness") == "Stale":
                 stale.append(f"{name}/{version['version']}" if name else version["version"])
-            found = version.get("resources") or ()
-            resources.extend(_resource(name, version["version"], r, r["resource"] not in known) for r in found)
-            known.update(r["resource"] for r in found)
+            served = version.get("resources") or ()
+            resources.extend(_resource(name, version["version"], r, r["resource"] not in known) for r in served)
+            known.update(r["resource"] for r in served)
     return Discovered(tuple(resources), tuple(stale))
 
 

@@ -79,8 +79,8 @@ class OwnershipGraph:
                 self._examine(owner.uid)
 
     def _is_elsewhere(self, owner: Owner, dependent: Node) -> bool:
-        found = self.nodes.get(owner.uid)
-        return found is not None and not found.may_own_in(dependent.namespace)
+        node = self.nodes.get(owner.uid)
+        return node is not None and not node.may_own_in(dependent.namespace)
 
     def has_waiting_dependent(self, uid: str) -> bool:
         """Return whether a dependent of the object is being deleted and waits for its own dependents."""
@@ -89,12 +89,12 @@ class OwnershipGraph:
 
     def _keeps(self, owner: Owner, dependent: Node) -> bool:
         """Return whether an owner is known to exist and to keep its dependent."""
-        found = self.nodes.get(owner.uid)
+        node = self.nodes.get(owner.uid)
         return (
-            found is not None
-            and found.coordinates == owner.coordinates
-            and found.may_own_in(dependent.namespace)
-            and not found.awaits_dependents
+            node is not None
+            and node.coordinates == owner.coordinates
+            and node.may_own_in(dependent.namespace)
+            and not node.awaits_dependents
         )
 
     def _unlink(self, owner: str, dependent: str) -> None:

@@ -39,9 +39,9 @@ class RenewedCertificates:
         last, former = self._looked.get(path, (0.0, None))
         if former is not None and now - last < _PERIOD:
             return False
-        found = stamp(path) or former
-        self._looked[path] = now, found
-        if former is None or found == former:
+        current = stamp(path) or former
+        self._looked[path] = now, current
+        if former is None or current == former:
             return False
         self.count += 1
         return True

@@ -140,18 +140,20 @@ class FieldGates:
             place: the name of `value` in `container`.
         """
         for name, child in node.children:
-            found = value.get(name)
-            if found is None:
+            content = value.get(name)
+            if content is None:
                 continue
             hits += [
-                _Hit(gate, value, name, container, place) for gate in child.gates if found != self._fields[gate].exempt
+                _Hit(gate, value, name, container, place)
+                for gate in child.gates
+                if content != self._fields[gate].exempt
             ]
             if not child.children:
                 continue
-            if isinstance(found, dict) and not child.kind:
-                self._find(found, child, hits, value if child.vanishes else None, name)
+            if isinstance(content, dict) and not child.kind:
+                self._find(content, child, hits, value if child.vanishes else None, name)
                 continue
-            for part in _elements(found, child.kind):
+            for part in _elements(content, child.kind):
                 if isinstance(part, dict):
                     self._find(part, child, hits, None, "")
 

@@ -16,8 +16,8 @@ from tetrapod.machinery.types import load
 
 def metadata(obj: Object | None) -> Object:
     """Return the metadata of an object; {} if it has none, or is None."""
-    found = obj.get("metadata") if obj is not None else None
-    return found if isinstance(found, dict) else {}
+    value = obj.get("metadata") if obj is not None else None
+    return value if isinstance(value, dict) else {}
 
 
 def without_managed_fields(obj: Object) -> Object:
