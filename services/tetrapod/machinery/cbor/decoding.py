@@ -40,6 +40,11 @@ TYPE_NAMES: Final = (
     "primitives",
 )
 BREAK: Final = 0xFF
+SHORT_ITEMS: Final = bytes(
+    0 if head & 31 > 23 or head >> 5 in (ARRAY, MAP, TAG) else 1 + (head & 31 if head >> 5 in (BYTES, TEXT) else 0)
+    for head in range(256)
+)
+"""The bytes of a number, a string or a simple value by its first byte; 0 if that does not say it, and for others."""
 _INT64: Final = 1 << 63
 NULL: Final = 0xF6
 _CONSTANTS: Final = {20: False, 21: True, 22: None}

@@ -27,6 +27,7 @@ from tetrapod.machinery.cbor.decoding import (
     NEGATIVE,
     NULL,
     PRIMITIVE,
+    SHORT_ITEMS,
     TAG,
     TEXT,
     TYPE_NAMES,
@@ -175,6 +176,8 @@ class _TypedReader(Reader):
     def _skip(self, at: int) -> int:
         """Return the position after an item, which is not read: nothing in it is an error."""
         data = self._data
+        if size := SHORT_ITEMS[data[at]]:
+            return at + size
         pending = 1  # the number of items to skip
         outer: list[int] = []  # those that remain after each item of indefinite length around the position
         while pending or outer:
@@ -185,17 +188,14 @@ class _TypedReader(Reader):
                     continue
                 pending = 1
             pending -= 1
-            major, argument = data[at] >> 5, data[at] & 31
-            if argument < 24:  # most items are short, and a call would take half of the time
-                at += 1
-            else:
-                major, _, length, at = read_head(data, at)
-                if length is None:
-                    outer.append(pending)
-                    pending = 0
-                    continue
-                argument = length
-            if major in (BYTES, TEXT):
+            if size := SHORT_ITEMS[data[at]]:  # most items are short
+                at += size
+                continue
+            major, _, argument, at = read_head(data, at)
+            if argument is None:
+                outer.append(pending)
+                pending = 0
+            elif major in (BYTES, TEXT):
                 at += argument
             elif major == ARRAY:
                 pending += argument
@@ -274,9 +274,11 @@ class _TypedReader(Reader):
         """Return the key of a struct's map, a string or an integer, and the position after it."""
         head = self._data[at]
         major = head >> 5
-        if major == BYTES and head & 31 < 24:
+        if major in (BYTES, TEXT) and head & 31 < 24:
             end = at + 1 + (head & 31)
-            return self._data[at + 1 : end].decode("utf-8", BYTE_ERRORS), end
+            content = self._data[at + 1 : end]
+            if major == BYTES or content.isascii():
+                return content.decode("utf-8", BYTE_ERRORS), end
         if major in (BYTES, TEXT):
             self.error = ""
             key, at = self.value(at, 0, 0)

@@ -1,6 +1,6 @@
 """The check that CBOR data is one well-formed data item, without decoding it.
 
-It rejects what `decode` rejects with a `MalformedError`, and in the same order, in a quarter of the time.
+It rejects what `decode` rejects with a `MalformedError`, and in the same order, in a third of the time or less.
 
 Upstream: github.com/fxamacker/cbor, valid.go
 """
@@ -14,6 +14,7 @@ from tetrapod.machinery.cbor.decoding import (
     MAX_ITEMS,
     NEGATIVE,
     PRIMITIVE,
+    SHORT_ITEMS,
     TAG,
     TEXT,
     TOO_MANY_ITEMS,
@@ -74,18 +75,17 @@ def _end_of_item(data: bytes, most_levels: int) -> int:
                 pending, step = outer.pop()
                 continue
             else:
+                if at > len(data):
+                    raise IndexError
                 return at
         pending -= 1
         items += 1
         if items > MAX_ITEMS:
             raise MalformedError(TOO_MANY_ITEMS)
-        head = data[at]
-        major, info = head >> 5, head & 31
-        argument: int | None = info
-        if info < 24:  # most items are short, and a call would take half of their time
-            at += 1
-        else:
-            major, info, argument, at = read_head(data, at)
+        if size := SHORT_ITEMS[data[at]]:  # most items are short
+            at += size
+            continue
+        major, info, argument, at = read_head(data, at)
         if major <= NEGATIVE:
             continue
         if major <= TEXT:
