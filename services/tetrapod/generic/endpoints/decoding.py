@@ -9,7 +9,6 @@ apiextensions-apiserver's customresource_handler.go, schemaCoercingDecoder
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import orjson
 
@@ -41,7 +40,14 @@ from tetrapod.machinery.serializer import json as json_serializer
 from tetrapod.machinery.serializer import yaml as yaml_serializer
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError, NumberError
 from tetrapod.machinery.serializer.raw_json import remember
-from tetrapod.machinery.serializer.type_meta import missing_version, recognize, summary, syntax_text
+from tetrapod.machinery.serializer.type_meta import (
+    NO_VERSION,
+    missing_kind,
+    missing_version,
+    recognize,
+    summary,
+    syntax_text,
+)
 from tetrapod.machinery.status import StatusError, bad_request
 
 
@@ -128,21 +134,22 @@ class Decoder:
         except DecodeError as error:
             raise self._unrecognized(str(error), body) from None
         if self.custom and not kind:
-            raise self._missing_kind(body, media_type, decoded.obj, validation)
+            raise self._missing_kind(body, media_type, obj, validation)
         gvk = self._specified_kind(api_version, kind)
         if gvk.kind == self.kind.kind and gvk.api_version in self._also_accepts:
             gvk = self.kind
         if not gvk.version and not self.custom:
-            raise self._unfit(gvk, missing_version(body))
+            raise self._unfit(gvk, missing_version(body.decode("utf-8", "replace")))
         try:
             self.check_kind(gvk, obj)
             unknown = self.shape(obj, gvk)
         except ShapeError as error:
-            raise self._unfit(gvk, str(error) if media_type != CBOR else _json_text(error)) from None
+            raise self._unfit_decoded(gvk, str(error) if media_type != CBOR else _json_text(error)) from None
         if validation != "Ignore" and (decoded.duplicates or unknown):
             texts = self._strict_errors(body, media_type, decoded.duplicates, unknown)
             if validation == "Strict" and texts:
-                raise self._unfit(gvk, f"strict decoding error: {strict_text(texts, media_type, decoded.duplicates)}")
+                text = strict_text(texts, media_type, decoded.duplicates)
+                raise self._unfit_decoded(gvk, f"strict decoding error: {text}")
             warnings.extend(texts)
         self.check_version(gvk)
         if not self.custom and (paths := raw_paths(self.kind.group, self.kind.kind)):
@@ -183,7 +190,7 @@ class Decoder:
             return self._schema()
         return structure_of(gvk) if is_registered(gvk.api_version, gvk.kind, self.kind.group) else None
 
-    def _missing_kind(self, body: bytes, media_type: str, obj: Any, validation: str) -> StatusError:
+    def _missing_kind(self, body: bytes, media_type: str, obj: Object, validation: str) -> StatusError:
         """Return the error for a custom object without a kind.
 
         If unknown fields are ignored, upstream's decoder is another one. It sees YAML as JSON, and its error has the
@@ -196,10 +203,12 @@ class Decoder:
         """
         text = body.decode("utf-8", "replace")
         if validation != "Ignore" or media_type == CBOR:
-            return self._unrecognized(f"Object 'Kind' is missing in '{text}'", body)
+            return self._unrecognized(missing_kind(text), body)
         if media_type != JSON:
             text = json_serializer.go_escaped(orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)).decode()
-        return self._unfit(self.kind, f"Object 'Kind' is missing in '{text}'")
+        group, version = GroupVersion.parse(obj.get("apiVersion") or "")
+        unset = not version and group in ("", self.kind.group)
+        return self._unfit(self.kind if unset else self.kind._replace(version=version), missing_kind(text))
 
     def _specified_kind(self, api_version: str, kind: str) -> GroupVersionKind:
         """Return the kind that a body specifies. A built-in object may omit it; then it is the expected one.
@@ -336,6 +345,17 @@ class Decoder:
             return bad_request(f"no kind is registered for the type {self.kind.version}.{self.kind.kind} in {SCHEME}")
         version = go_quote(gvk.version)
         return bad_request(f"{gvk.kind} in version {version} cannot be handled as a {self.kind.kind}: {text}")
+
+    def _unfit_decoded(self, gvk: GroupVersionKind, text: str) -> StatusError:
+        """Return the error for a body that has been decoded.
+
+        A custom object is then in the place of the one with the expected kind, which the error names.
+        """
+        if not self.custom:
+            return self._unfit(gvk, text)
+        if not gvk.version:
+            return bad_request(NO_VERSION)
+        return bad_request(f"{gvk.kind} in version {go_quote(gvk.version)} cannot be handled as a {gvk.kind}: {text}")
 
 
 def _json_text(error: ShapeError) -> str:

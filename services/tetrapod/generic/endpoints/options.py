@@ -296,7 +296,7 @@ def delete_options_from_body(body: Object, sent: bytes) -> Object:
     """
     group, version = GroupVersion.parse(body.pop("apiVersion", None) or "")
     if not version and group not in ("", META_GROUP):
-        raise bad_request(missing_version(sent))
+        raise bad_request(missing_version(sent.decode("utf-8", "replace")))
     kind = body.pop("kind", None) or DELETE_OPTIONS.kind
     gvk = GroupVersionKind(group, version, kind) if version else GroupVersionKind(META_GROUP, "v1", kind)
     structure = structure_of(DELETE_OPTIONS._replace(kind=kind)) if is_kind_of_options(gvk) else None

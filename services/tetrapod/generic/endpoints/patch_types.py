@@ -38,8 +38,8 @@ from tetrapod.machinery.serializer import duplicate_members
 from tetrapod.machinery.serializer import json as json_serializer
 from tetrapod.machinery.serializer.duplicate_members import as_written
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError
-from tetrapod.machinery.serializer.type_meta import recognize
-from tetrapod.machinery.status import StatusError, bad_request, not_found
+from tetrapod.machinery.serializer.type_meta import NO_VERSION, missing_kind, missing_version, recognize
+from tetrapod.machinery.status import StatusError, bad_request, internal_error, not_found
 from tetrapod.machinery.status import invalid as invalid_object
 
 INVALID: Final = "invalid JSON patch"
@@ -184,6 +184,8 @@ class Patching(PatchMechanism):
         if strict_errors and self.validation == "Strict":
             raise self._invalid_patch(self.quoted(current), f"strict decoding error: {', '.join(strict_errors)}")
         self.warnings = strict_errors if self.validation == "Warn" else []
+        if scope.decoder.custom:
+            self._check_custom_kind(patched)
         return patched if scope.field_manager is None else scope.field_manager.update(current, patched, self.manager)
 
     def _unknown_field_texts(self, unknown: list[str], current: Object) -> list[str]:
@@ -205,10 +207,23 @@ class Patching(PatchMechanism):
             # Unlike a complete object, a patch may name another version of the kind. It was applied to an object in
             # the request's version, so the result is in that version.
             return decoder.shape(patched, decoder.kind)
-        unknown = decoder.shape(patched, gvk)
-        if gvk != decoder.kind:
+        return decoder.shape(patched, gvk)
+
+    def _check_custom_kind(self, patched: Object) -> None:
+        """Check the kind of a patched custom object. A patch of the status cannot change it.
+
+        Raises:
+            StatusError: 422 for another kind or apiVersion; 500 for an apiVersion without a version.
+        """
+        decoder = self.scope.decoder
+        gvk = GroupVersion.parse(patched.get("apiVersion") or "").with_kind(patched["kind"])
+        if not gvk.version:
+            raise internal_error(NO_VERSION)
+        if gvk == decoder.kind:
+            return
+        if self.scope.subresource != "status":
             raise invalid_object(gvk.group_kind, patched["metadata"].get("name") or "", decoder.kind_errors(gvk))
-        return unknown
+        patched["apiVersion"], patched["kind"] = decoder.kind.api_version, decoder.kind.kind
 
     def _patched_kind(self, patched: Object, current: Object) -> GroupVersionKind:
         expected = self.scope.decoder.kind
@@ -216,7 +231,12 @@ class Patching(PatchMechanism):
             _, api_version, kind = recognize(patched)
         except DecodeError as error:
             raise ShapeError(str(error)) from None
-        if not api_version and not self.scope.decoder.custom:
+        if self.scope.decoder.custom:
+            if not kind:
+                raise ShapeError(missing_kind(self.quoted(current)))
+            return GroupVersion.parse(api_version).with_kind(kind)
+        group, version = GroupVersion.parse(api_version)
+        if version in ("", INTERNAL) and group in ("", expected.group):
             self._check_unversioned(kind, expected)
             # Upstream decodes this into its internal type, which has no JSON field names, so that no metadata is
             # found.
@@ -224,7 +244,9 @@ class Patching(PatchMechanism):
                 self.warnings = unknown_fields(sorted(patched.keys() - {"kind", "apiVersion"}))
             text = "the name of the object ({} based on URL) was undeterminable: name must be provided"
             raise bad_request(text.format(current["metadata"]["name"]))
-        return GroupVersion.parse(api_version or expected.api_version).with_kind(kind or expected.kind)
+        if not version:
+            raise ShapeError(missing_version(self.quoted(current)))
+        return GroupVersionKind(group, version, kind or expected.kind)
 
     @staticmethod
     def _check_unversioned(kind: str, expected: GroupVersionKind) -> None:

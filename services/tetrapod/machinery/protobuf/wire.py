@@ -115,7 +115,7 @@ def skip(data: bytes, position: int, end: int, key: int, message: str) -> int:
         if not depth and wire_type == END_GROUP:
             raise DecodeError(f"proto: {message}: wiretype end group for non-group")
         if not depth and (number == 0 or number >> 31):
-            raise DecodeError(f"proto: {message}: illegal tag {number - (number >> 31 << 32)} (wire type {wire_type})")
+            raise DecodeError(f"proto: {message}: illegal tag {number - (number >> 31 << 32)} (wire type {key})")
         if wire_type == VARINT:
             position = read_varint(data, position)[1]
         elif wire_type == BYTES:

@@ -62,9 +62,18 @@ def _json_type(value: Any) -> str:
     return "array" if isinstance(value, list) else "object"
 
 
-def missing_version(data: bytes) -> str:
-    """Return the error text for a body in JSON or YAML whose apiVersion has a group and no version."""
-    return f"Object 'apiVersion' is missing in '{data.decode('utf-8', 'replace')}'"
+NO_VERSION: Final = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
+"""The error text for a decoded custom object without a version."""
+
+
+def missing_kind(text: str) -> str:
+    """Return the error text for an object without a kind. `text` is the object as it was sent, or its JSON."""
+    return f"Object 'Kind' is missing in '{text}'"
+
+
+def missing_version(text: str) -> str:
+    """Return the error text for an object without a version in its apiVersion. `text` is that of the object."""
+    return f"Object 'apiVersion' is missing in '{text}'"
 
 
 def summary(data: bytes) -> str:

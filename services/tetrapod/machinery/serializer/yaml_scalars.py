@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any, Final
 
@@ -33,7 +34,7 @@ def resolve(text: str) -> Any:
     if first in "0123456789+-":
         return _number(text)
     if first == "." and _float(text):
-        return float(text)
+        return _finite(text, text)
     return text
 
 
@@ -45,7 +46,13 @@ def _number(text: str) -> Any:
                 number = int(match[group], base) * (-1 if match[1] == "-" else 1)
                 if -(1 << 63) <= number < (1 << 64):
                     return number
-    return float(plain) if _float(plain) else text
+    return _finite(plain, text) if _float(plain) else text
+
+
+def _finite(number: str, text: str) -> float | str:
+    """Return the value of a number, or the text of the scalar if a float64 cannot hold it, as go-yaml does."""
+    value = float(number)
+    return text if math.isinf(value) else value
 
 
 def resolve_tagged(text: str, tag: str) -> Any:
