@@ -57,6 +57,21 @@ def test_an_invalid_request_is_rejected_with_all_its_errors(client: HttpsClient)
     ]
 
 
+@pytest.mark.parametrize(
+    ("kind", "others"), [("EvictionRequest", {"requester": "example.com/x", "intent": "Eviction"}), ("Eviction", {})]
+)
+def test_a_name_is_required_and_validated(client: HttpsClient, kind: str, others: Object) -> None:
+    body = {"apiVersion": "lifecycle.k8s.io/v1alpha1", "kind": kind, "spec": {"target": TARGET, **others}}
+    path = f"{BASE}/{kind.lower()}s"
+    required, invalid = causes(client.call("POST", path, body))
+    assert required == "metadata.name: Required value: name or generateName is required"
+    assert invalid.startswith('metadata.name: Invalid value: "": a lowercase RFC 1123 subdomain must consist of')
+    body["metadata"] = {"name": "x", "generateName": "a/b"}
+    assert causes(client.call("POST", path, body)) == [
+        "metadata.generateName: Invalid value: \"a/b\": may not contain '/'"
+    ]
+
+
 def test_only_the_intent_of_a_request_can_change(client: HttpsClient) -> None:
     spec = {"target": TARGET, "requester": "example.com/x", "intent": "Eviction"}
     assert create(client, "EvictionRequest", "changed", spec).body["metadata"]["generation"] == 1

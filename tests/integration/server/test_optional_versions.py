@@ -302,6 +302,7 @@ def test_lease_candidates_are_validated(server: Server) -> None:
         "spec.emulationVersion: Required value: must be specified when `strategy` is 'OldestEmulationVersion'"
     )
     candidate = {"spec": {"leaseName": "l", "binaryVersion": "1.0.0", "strategy": "a.b/c"}}
+    assert client.call("POST", path, {"metadata": {"name": "f", "finalizers": ["1"]}, **candidate}).status == 201
     assert client.call("PUT", f"{path}/put", {"metadata": {"name": "put"}, **candidate}).status == 201
     renamed = client.call("PATCH", f"{path}/put", {"spec": {"leaseName": "m"}}, MERGE)
     assert renamed.message.endswith('spec.leaseName: Invalid value: "m": field is immutable')
@@ -315,8 +316,12 @@ def test_storage_versions_of_servers_are_validated(server: Server) -> None:
         ("apps.9", "the resource segment a DNS-1035 label"),
     ):
         assert text in client.call("POST", path, {"metadata": {"name": name}, "spec": {}}).message
-    created = client.call("POST", path, {"metadata": {"name": "apps.deployments"}, "spec": {}})
-    assert (created.status, created.body["status"]) == (201, {})
+    created = client.call("POST", path, {"metadata": {"name": "apps.deployments"}})
+    assert (created.status, created.body["spec"], created.body["status"]) == (201, {}, {})
+    assert "managedFields" not in created.body["metadata"]
+    table = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+    listed = client.with_headers(table).call("GET", path).body["rows"]
+    assert [row["cells"][:3] for row in listed] == [["apps.deployments", "<unset>", "<unset>"]]
     assert stored(directory, "storageversions/apps.deployments")["apiVersion"] == "internal.apiserver.k8s.io/v1alpha1"
     report = {"apiServerID": "a", "encodingVersion": "apps/v1", "decodableVersions": ["apps/v1"]}
     status: Object = {"status": {"storageVersions": [report], "commonEncodingVersion": "apps/v1"}}

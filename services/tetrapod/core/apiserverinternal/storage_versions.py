@@ -152,7 +152,7 @@ def _row(obj: Object) -> list[Any]:
     common = status.get("commonEncodingVersion")
     reports = status.get("storageVersions") or ()
     servers = (f"{report.get('apiServerID', '')}={report.get('encodingVersion', '')}" for report in reports)
-    return [name_of(obj), UNSET if common is None else common, more(servers, _MOST_SHOWN), age(obj)]
+    return [name_of(obj), UNSET if common is None else common, more(servers, _MOST_SHOWN) or UNSET, age(obj)]
 
 
 TABLE: Final = TableConvertor((NAME, Column("CommonEncodingVersion"), Column("StorageVersions"), AGE), _row)

@@ -32,6 +32,7 @@ def definition() -> ResourceDefinition:
         name_validator=validate_name,
         allow_create_on_update=True,
         allow_unconditional_update=False,
+        metadata_rules="plain",
     )
     return builtin("coordination.k8s.io", "leasecandidates", strategy, versions=("v1beta1", "v1alpha2"), table=TABLE)
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from tetrapod.core.cells import AGE, NAME, age, name_of, spec_of
 from tetrapod.core.kind_strategy import KindStrategy
-from tetrapod.core.lifecycle.targets import GROUP, STATUS_FIELDS, TARGET, state_cell, target_cells, validate_name
+from tetrapod.core.lifecycle.targets import GROUP, STATUS_FIELDS, TARGET, missing_name, state_cell, target_cells, validate_name
 from tetrapod.core.podspec.eviction_responders import unreserved_domain
 from tetrapod.core.validation import declared
 from tetrapod.core.validation.conditions import conditions
@@ -75,7 +75,7 @@ def definition() -> ResourceDefinition:
 
 def validate(obj: Object) -> list[FieldError]:
     """Validate a new EvictionRequest by the rules of `SPEC`: target, requester and intent are required."""
-    return declared.validate(SPEC, obj.get("spec") or {}, None, "spec", update=False)
+    return missing_name(obj) + declared.validate(SPEC, obj.get("spec") or {}, None, "spec", update=False)
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from tetrapod.core.cells import UNSET, spec_of, status_of
 from tetrapod.core.validation.declared import Field, Type, at_least, long_name, not_decreased, uuid
+from tetrapod.machinery.field import FieldError, invalid
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_long_name
 
@@ -28,9 +29,19 @@ def validate_name(name: str, prefix: bool) -> list[str]:
 
     Args:
         name: the name, or the prefix of a generated one.
-        prefix: whether it is such a prefix; it is not used, because upstream validates only complete names.
+        prefix: whether it is such a prefix, which upstream does not validate.
     """
-    return is_long_name(name)
+    return [] if prefix else is_long_name(name)
+
+
+def missing_name(obj: Object) -> list[FieldError]:
+    """Return the errors of a new object without a name besides the one that it is required.
+
+    The declared rule of the name also applies to an empty one.
+    """
+    if obj["metadata"].get("name"):
+        return []
+    return [invalid("metadata.name", "", text) for text in is_long_name("")]
 
 
 def target_cells(obj: Object) -> list[Any]:

@@ -111,6 +111,8 @@ def zero(node: SchemaNode) -> Any:
     """Return the zero value of a type as Go encodes it: "", 0, false, a struct with such values, or None."""
     if node.type == "object" and node.properties:
         return object_walk(node)({})
+    if node.type == "object" and node.definition and node.additional_properties is None and not node.preserve_unknown:
+        return {}  # a struct without fields
     return zero_of_scalar(node)
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from tetrapod.core.lifecycle.eviction_requests import INTENT
 from tetrapod.core.lifecycle.evictions.responders import MAX_RESPONDERS, Progress, responders
-from tetrapod.core.lifecycle.targets import MAX_LISTED, STATUS_FIELDS, TARGET, condition_of
+from tetrapod.core.lifecycle.targets import MAX_LISTED, STATUS_FIELDS, TARGET, condition_of, missing_name
 from tetrapod.core.podspec.eviction_responders import HIGHEST_PRIORITY
 from tetrapod.core.validation import declared
 from tetrapod.core.validation.conditions import FIELDS, conditions
@@ -59,7 +59,7 @@ STATUS: Final = Type(
 
 def validate(obj: Object) -> list[FieldError]:
     """Validate a new Eviction by the rules of `SPEC`: the target is a pod with a name and a UID."""
-    return declared.validate(SPEC, obj.get("spec") or {}, None, "spec", update=False)
+    return missing_name(obj) + declared.validate(SPEC, obj.get("spec") or {}, None, "spec", update=False)
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
