@@ -7,6 +7,7 @@ buckets.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -174,6 +175,7 @@ def test_a_reset_removes_gauges_until_they_are_set_again(server: Server) -> None
 
 def test_requests_that_are_rejected_by_the_filters_are_not_counted(server: Server) -> None:
     ask = TokenClient(server.url)
+    ask("DELETE", "/metrics")
     for path in ("/readyz", "/version", "/metrics", "/api", "/openapi/v2", "/api/v1/pods"):
         assert ask("GET", path, token="wrong")[0] == 401
         assert ask("GET", path, impersonate_user="nobody", token=ALICE)[0] == 403
@@ -183,3 +185,35 @@ def test_requests_that_are_rejected_by_the_filters_are_not_counted(server: Serve
         if line.startswith(('apiserver_request_total{code="401"', 'apiserver_request_total{code="403"'))
     ]
     assert counted == []
+
+
+def test_the_size_of_bodies_has_upstreams_verbs(server: Server) -> None:
+    ask = TokenClient(server.url)
+    assert (
+        ask("DELETE", "/api/v1/namespaces/default/podtemplates", {"kind": "DeleteOptions", "apiVersion": "v1"})[0]
+        == 200
+    )
+    name = "apiserver_request_body_size_bytes_count"
+    text = ask("GET", "/metrics")[1].decode()
+    assert f'{name}{{group="",resource="podtemplates",verb="delete_collection"}} 1' in text
+
+
+def test_only_the_paths_that_upstream_counts_are_counted(server: Server) -> None:
+    ask = TokenClient(server.url)
+    aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    paths = ("/api", "/apis", "/version", "/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/api/v1", "/livez")
+    ask("DELETE", "/metrics")
+    for path in paths:
+        assert ask("GET", path)[0] == 200
+    counted = _counted_paths(ask)
+    assert counted == {"openapi/v3": "1", "openapi/v3/": "1", "/livez": "1"}
+    for path in ("/api", "/apis"):
+        assert ask("GET", path, accept=aggregated)[0] == 200
+    assert _counted_paths(ask) == counted | {"api": "1", "apis": "1"}
+
+
+def _counted_paths(ask: TokenClient) -> dict[str, str]:
+    """Return the numbers of requests that are counted for other paths than resources, by subresource."""
+    pattern = re.compile(r'apiserver_request_total\{.*,resource="",.*,subresource="([^"]*)",.*\} (\d+)')
+    lines = ask("GET", "/metrics")[1].decode().splitlines()
+    return {found[1]: found[2] for line in lines if (found := pattern.match(line)) and found[1] != "/readyz"}

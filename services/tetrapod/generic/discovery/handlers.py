@@ -22,6 +22,7 @@ from tetrapod.generic.http.negotiation.documents import encode_document
 from tetrapod.generic.http.negotiation.media_types import check_route_accept, check_route_content_type, wants_pretty
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.metrics.counters import Counter
+from tetrapod.generic.observability.request_metrics import AGGREGATED_DISCOVERY
 from tetrapod.machinery import status
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import method_not_allowed
@@ -176,6 +177,7 @@ class DiscoveryHandlers:
         return answer_document(request, document)
 
     def _aggregated(self, request: Request, core: bool, media_type: str) -> Response:
+        request.state[AGGREGATED_DISCOVERY] = True
         pretty = wants_pretty(request)
         peers = self._peers
         if peers is not None and wants_no_peers(request):

@@ -29,5 +29,6 @@ async def read_body(request: Request) -> bytes:
     body = await request.body.read(_MAX_BODY)
     current_span().event("limitedReadBody succeeded")
     if (info := request.info) is not None and info.is_resource_request:
-        _SIZES.observe((info.resource, info.api_group, info.verb), len(body))
+        verb = "delete_collection" if info.verb == "deletecollection" else info.verb
+        _SIZES.observe((info.resource, info.api_group, verb), len(body))
     return body

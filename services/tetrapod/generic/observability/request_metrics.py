@@ -108,19 +108,28 @@ PAGE: Final = "page"
 """A key of `Request.state`. Handlers of pages that upstream counts like resources (`/statusz`, `/flagz`) store the
 labels group, version and resource there.
 """
+AGGREGATED_DISCOVERY: Final = "aggregated discovery"
+"""A key of `Request.state`, which the handler of aggregated discovery sets to True. Its requests are counted."""
 _PATHS: Final = {
     "/healthz": ("/healthz", ""),
     "/livez": ("/livez", ""),
     "/readyz": ("/readyz", ""),
-    "/version": ("version", "apiserver"),
-    "/api": ("api", "apiserver"),
-    "/apis": ("apis", "apiserver"),
-    "/openapi/v2": ("openapi/v2", ""),
     "/openapi/v3": ("openapi/v3", ""),
-    "/metrics": ("/metrics", ""),
 }
-"""The subresource and component under which non-resource paths are counted, as upstream."""
+"""The subresource and component under which paths other than those of resources are counted. As upstream, only these
+are, and those below `/openapi/v3/`, and `/api` and `/apis` in the aggregated form.
+"""
+_V3_DOCUMENTS: Final = ("openapi/v3/", "")
 _CODES: Final = {code: str(code) for code in range(100, 600)}
+
+
+def _static_path(request: Request) -> tuple[str, str] | None:
+    """Return the subresource and component under which a request is counted; None if it is not counted."""
+    if AGGREGATED_DISCOVERY in request.state:
+        return request.path.strip("/"), "apiserver"
+    if request.path.startswith("/openapi/v3/"):
+        return _V3_DOCUMENTS
+    return _PATHS.get(request.path)
 
 
 class Series:
@@ -211,7 +220,7 @@ class RequestMetrics:
                 return self._known.get(key) or self._known.setdefault(
                     key, Series(verb_of(request), dry_run, (*page, "", "", self._component))
                 )
-            static_path = _PATHS.get(request.path.rstrip("/") or "/")
+            static_path = _static_path(request)
             if static_path is None:
                 return None
             path = ("", _method(request), static_path[0], dry_run)
