@@ -154,7 +154,7 @@ class _Document:
             case "add":
                 self._add(operation)
             case "remove":
-                path = _text(operation, "path", "remove")
+                path = _path(operation, "remove")
                 self._remove(
                     path,
                     f"error in remove for path: '{path}'",
@@ -169,10 +169,10 @@ class _Document:
             case "copy":
                 self._copy(operation)
             case _:
-                raise JSONPatchError(f"Unexpected kind: {'unknown' if kind is None else kind}")
+                raise JSONPatchError(f"Unexpected kind: {kind if isinstance(kind, str) else 'unknown'}")
 
     def _add(self, operation: dict[str, Any]) -> None:
-        path = _text(operation, "path", "add")
+        path = _path(operation, "add")
         self._insert(path, operation.get("value"), f'add operation does not apply: doc is missing path: "{path}"')
 
     def _insert(self, path: str, value: Any, missing: str, kind: str = "add") -> None:
@@ -201,7 +201,7 @@ class _Document:
         value = operation.get("value")
         if path == "":
             if not isinstance(value, dict | list):
-                raise JSONPatchError("replace operation value must be object or array")
+                raise JSONPatchError("replace operation value must be object or array: %!w(<nil>)")
             self.root = value
             return
         container, key = self._find(path, f"replace operation does not apply: doc is missing path: {path}", write=True)
@@ -232,7 +232,7 @@ class _Document:
     def _copy(self, operation: dict[str, Any]) -> None:
         source = _text(operation, "from", "copy")
         value = self._get(source, "copy operation does not apply: doc is missing from path: ", "error in copy for from")
-        path = _text(operation, "path", "copy")
+        path = _path(operation, "copy")
         missing = f"copy operation does not apply: doc is missing destination path: {path}"
         self._find(path, missing, write=False)
         self._put_together(value)
@@ -363,6 +363,14 @@ class _Document:
             elements = self._elements(left)
             return isinstance(right, list) and len(elements) == len(right) and all(map(self._equal, elements, right))
         return type(left) is type(right) and bool(left == right)
+
+
+def _path(operation: dict[str, Any], kind: str) -> str:
+    """Return the path of an operation that does not tell why it has none."""
+    path = operation.get("path")
+    if not isinstance(path, str):
+        raise JSONPatchError(f"{kind} operation failed to decode path: missing value")
+    return path
 
 
 def _text(operation: dict[str, Any], name: str, kind: str) -> str:

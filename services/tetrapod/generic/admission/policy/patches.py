@@ -8,20 +8,41 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import orjson
+
+from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.json_values import json_value
 from tetrapod.machinery.cel.time import in_zone
-from tetrapod.machinery.cel.values import Duration, StructValue, Timestamp, Uint, find
+from tetrapod.machinery.cel.types import CelType
+from tetrapod.machinery.cel.values import (
+    NONE,
+    Duration,
+    ObjectLike,
+    Optional,
+    Special,
+    StructValue,
+    Timestamp,
+    Uint,
+    find,
+    type_of_value,
+)
 from tetrapod.machinery.fieldmanager.merge import merge
 from tetrapod.machinery.fieldmanager.typed import LIST, MAP, OBJECT_META, SchemaError, Type, compile_root
 from tetrapod.machinery.fieldmanager.validate import join, validate
 from tetrapod.machinery.golang.durations import format_nanoseconds
 from tetrapod.machinery.golang.formatting import GoValue
 from tetrapod.machinery.golang.json_numbers import integral
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.patch.json_patch import JSONPatchError, TestFailed, apply_operations
 from tetrapod.machinery.schema.number_conversion import as_filled
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.types import load
+
+_NULL_OPERAND: Final = object()
+"""The operand null of a `test`, which equals no value: in upstream it is the text `null`, and missing members and null
+have no text.
+"""
 
 
 class MutationError(Exception):
@@ -48,15 +69,34 @@ def json_patch(obj: Object, value: list[StructValue]) -> Object:
 
 def _operation(value: StructValue) -> Object:
     fields = value.fields
-    operation: Object = {"op": fields.get("op", ""), "path": fields.get("path", "")}
+    operation: Object = {"op": _quotable(fields.get("op", "")), "path": _quotable(fields.get("path", ""))}
     if source := fields.get("from"):
-        operation["from"] = source
+        operation["from"] = _quotable(source)
     if "value" in fields:
         operand = fields["value"]
         if isinstance(operand, StructValue):
             _check_names(operand)
-        operation["value"] = integral(json_value(operand))
+        try:
+            operation["value"] = integral(json_value(operand))
+        except EvaluationError as error:
+            raise MutationError(
+                f"JSONPath valueExpression evaluated to a type that could not marshal to JSON: {error}"
+            ) from None
+        if operand is None and operation["op"] == "test":
+            operation["value"] = _NULL_OPERAND
     return operation
+
+
+def _quotable(text: str) -> str | None:
+    """Return a text, or None if Go quotes it with an escape that JSON does not have, as it does with control bytes.
+
+    Upstream writes the operation as JSON in this way, and finds no text then.
+    """
+    try:
+        orjson.loads(go_quote(text))
+    except orjson.JSONDecodeError:
+        return None
+    return text
 
 
 def apply_configuration(obj: Object, value: StructValue, schema: SchemaNode | None) -> Object:
@@ -71,7 +111,7 @@ def apply_configuration(obj: Object, value: StructValue, schema: SchemaNode | No
         MutationError: the configuration does not fit the type, or would change an atomic list, map or struct.
     """
     _check_names(value)
-    config = {**_native(json_value(value), value), "apiVersion": obj["apiVersion"], "kind": obj["kind"]}
+    config = {**_native(value), "apiVersion": obj["apiVersion"], "kind": obj["kind"]}
     try:
         if schema is None:
             kind = GroupVersion.parse(obj["apiVersion"]).with_kind(obj["kind"])
@@ -115,25 +155,28 @@ def _foreign(value: Any) -> GoValue | None:
             return GoValue(format_nanoseconds(value.ns), "time.Duration")
         case Timestamp():
             return GoValue(f"{in_zone(value, None).strftime(_MOMENT)} +0000 UTC", "time.Time")
+        case Special():
+            return GoValue(type_of_value(value).name, type_of_value(value).name)
         case _:
             return None
 
 
-def _native(converted: Any, value: Any) -> Any:
+def _native(value: Any) -> Any:
     """Return a CEL value as JSON, with a `GoValue` for each part that JSON cannot represent, such as a timestamp.
 
-    Args:
-        converted: `value` converted to JSON, with the same structure. The parts that JSON can represent are taken from
-            it.
-        value: the CEL value.
+    A type becomes its name, and an empty optional null.
     """
     if (foreign := _foreign(value)) is not None:
         return foreign
-    if isinstance(converted, list):
-        return [_native(part, other) for part, other in zip(converted, value, strict=True)]
-    if isinstance(converted, dict):
-        return {key: _native(part, find(value, key)) for key, part in converted.items()}
-    return converted
+    if isinstance(value, Optional):
+        return None if value is NONE else _native(value.value)
+    if isinstance(value, list):
+        return [_native(part) for part in value]
+    if isinstance(value, dict | ObjectLike):
+        if not all(isinstance(key, str) for key in value):
+            return GoValue("map[ref.Val]ref.Val{…}", "map[ref.Val]ref.Val")
+        return {key: _native(find(value, key)) for key in value}
+    return value.name if isinstance(value, CelType) else value
 
 
 def _atomics(path: str, value: Any, schema_type: Type | None) -> list[str]:
