@@ -20,15 +20,23 @@ _TEXT_LIMIT: Final = MAX_REQUEST_SIZE - 2
 _META: Final = ("name", "generateName")
 
 
-def declared(node: SchemaNode, *, root: bool = False) -> DeclType | None:
+def declared(node: SchemaNode, *, root: bool = False, within: tuple[str, ...] = ()) -> DeclType | None:
     """Return the declared type of a schema, or None if expressions cannot access its values.
 
-    Expressions cannot access values that the schema does not describe.
+    Expressions cannot access values that the schema does not describe, and neither quantities of built-in kinds. Values
+    of a type within itself are objects without fields.
 
     Args:
         node: the schema.
         root: whether the schema is that of a resource, with apiVersion, kind and metadata.
+        within: the names of the built-in types that contain this schema.
     """
+    if node.definition:
+        if node.format == "quantity":
+            return None
+        if node.definition in within:
+            return object_decl("object", {}, 2)
+        within = (*within, node.definition)
     if node.int_or_string:
         longest = node.validations.get("maxLength")
         return DeclType("dyn", types.DYN, 1, max_elements=_TEXT_LIMIT if longest is None else max(longest, 0) * 4)
@@ -36,9 +44,9 @@ def declared(node: SchemaNode, *, root: bool = False) -> DeclType | None:
         node = with_meta(node)
     match node.type:
         case "array":
-            return _list(node)
+            return _list(node, within)
         case "object":
-            return _map(node) if is_map(node) else _object(node)
+            return _map(node, within) if is_map(node) else _object(node, within)
         case "string":
             return _string(node)
         case "boolean":
@@ -95,29 +103,29 @@ def _added_meta(node: SchemaNode) -> SchemaNode:
     return result
 
 
-def _list(node: SchemaNode) -> DeclType | None:
-    items = None if node.items is None else declared(node.items, root=node.items.embedded_resource)
+def _list(node: SchemaNode, within: tuple[str, ...]) -> DeclType | None:
+    items = None if node.items is None else declared(node.items, root=node.items.embedded_resource, within=within)
     if items is None:
         return None
     most = node.validations.get("maxItems")
     return list_decl(items, _TEXT_LIMIT // (items.min_size + 1) if most is None else max(most, 0))
 
 
-def _map(node: SchemaNode) -> DeclType | None:
+def _map(node: SchemaNode, within: tuple[str, ...]) -> DeclType | None:
     values = node.additional_properties
     assert values is not None
-    decl = declared(values, root=values.embedded_resource)
+    decl = declared(values, root=values.embedded_resource, within=within)
     if decl is None:
         return None
     most = node.validations.get("maxProperties")
     return map_decl(STRING, decl, _TEXT_LIMIT // (decl.min_size + 6) if most is None else max(most, 0))
 
 
-def _object(node: SchemaNode) -> DeclType:
+def _object(node: SchemaNode, within: tuple[str, ...]) -> DeclType:
     fields: dict[str, DeclType] = {}
     size = 2
     for name, prop in node.properties.items():
-        decl = declared(prop, root=prop.embedded_resource)
+        decl = declared(prop, root=prop.embedded_resource, within=within)
         if decl is None:
             continue
         escaped = escape(name)
