@@ -50,15 +50,18 @@ class _Scanner:
         self._max_depth = max_depth
         self._at = 0
 
-    def _fail(self, context: str) -> _Problem:
+    def _fail(self, context: str, *, within_token: bool = False) -> _Problem:
         """Return the error about the current byte, or about the end of the input.
 
         Args:
             context: the end of the message, which says where the byte is or what was expected there.
+            within_token: whether the position is within a literal, a number or an escape. As in Go, the error about the
+                end of the input is then that of a space.
         """
-        if self._at >= len(self._data):
+        at_end = self._at >= len(self._data)
+        if at_end and not within_token:
             return _Problem(_END)
-        char = chr(self._data[self._at])
+        char = " " if at_end else chr(self._data[self._at])
         shown = {"'": r"\'", '"': '"'}.get(char) or go_quote(char)[1:-1]
         return _Problem(f"invalid character '{shown}' {context}")
 
@@ -155,7 +158,8 @@ class _Scanner:
             literal = _LITERALS[char]
             for expected in literal:
                 if self._peek() != expected:
-                    raise self._fail(f"in literal {literal.decode()} (expecting '{chr(expected)}')")
+                    text = f"in literal {literal.decode()} (expecting '{chr(expected)}')"
+                    raise self._fail(text, within_token=True)
                 self._at += 1
         else:
             raise self._fail("looking for beginning of value")
@@ -173,19 +177,19 @@ class _Scanner:
     def _escape(self) -> None:
         char = self._peek()
         if char not in b'"\\/bfnrtu' if char >= 0 else True:
-            raise self._fail("in string escape code")
+            raise self._fail("in string escape code", within_token=True)
         self._at += 1
         if char == ord("u"):
             for _ in range(4):
                 if self._peek() not in _HEX:
-                    raise self._fail(r"in \u hexadecimal character escape")
+                    raise self._fail(r"in \u hexadecimal character escape", within_token=True)
                 self._at += 1
 
     def _number(self, char: int) -> None:
         if char == ord("-"):
             self._at += 1
             if self._peek() not in _DIGITS:
-                raise self._fail("in numeric literal")
+                raise self._fail("in numeric literal", within_token=True)
         if self._peek() == ord("0"):
             self._at += 1
         else:
@@ -201,6 +205,6 @@ class _Scanner:
 
     def _digits(self, context: str = "") -> None:
         if context and self._peek() not in _DIGITS:
-            raise self._fail(context)
+            raise self._fail(context, within_token=True)
         while self._peek() in _DIGITS:
             self._at += 1
