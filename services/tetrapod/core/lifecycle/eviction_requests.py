@@ -10,7 +10,15 @@ from typing import Final
 
 from tetrapod.core.cells import AGE, NAME, age, name_of, spec_of
 from tetrapod.core.kind_strategy import KindStrategy
-from tetrapod.core.lifecycle.targets import GROUP, STATUS_FIELDS, TARGET, missing_name, state_cell, target_cells, validate_name
+from tetrapod.core.lifecycle.targets import (
+    GROUP,
+    STATUS_FIELDS,
+    TARGET,
+    missing_name,
+    state_cell,
+    target_cells,
+    validate_name,
+)
 from tetrapod.core.podspec.eviction_responders import unreserved_domain
 from tetrapod.core.validation import declared
 from tetrapod.core.validation.conditions import conditions
