@@ -131,6 +131,10 @@ class _Lexer(Lexer):  # type: ignore[misc]
         self.atn = automaton.atn
         self._interp = LexerATNSimulator(self, automaton.atn, automaton.decisions, automaton.cache)
 
+    def getErrorDisplay(self, s: str) -> str:  # noqa: N802
+        """Return a text as it is, as ANTLR's runtime for Go does. Python's escapes control characters."""
+        return s
+
 
 class _Reader(Parser):  # type: ignore[misc]
     """A parser that walks the automaton of the CEL grammar and reports errors, without building a tree."""
