@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 from tetrapod.machinery.depth import MAX_DEPTH
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.protobuf.messages import APIMACHINERY, Field, UnknownMessageError, fields, message_of
-from tetrapod.machinery.protobuf.special_types import FIELDS_V1, RAW_EXTENSION, RAW_JSON, parse_json, value_of
+from tetrapod.machinery.protobuf.special_types import FIELDS_V1, RAW_EXTENSION, RAW_JSON, TIMES, parse_json, value_of
 from tetrapod.machinery.protobuf.wire import (
     BYTES,
     END_GROUP,
@@ -127,7 +127,7 @@ def _reader(message: str) -> Message:
         UnknownMessageError: the message does not exist.
     """
     declared = {field.number: field for field in fields(message)}
-    name = message.rpartition(".")[2]
+    name = "Timestamp" if message in TIMES else message.rpartition(".")[2]
     known: dict[int, Read] = {}
 
     def unknown(data: bytes, position: int, end: int, key: int) -> int | Read:
@@ -278,7 +278,7 @@ def _map(field: Field) -> Read:
             elif key >> 3 == 2:
                 position = read_value(data, position, end, entry, depth)
             else:
-                position = skip(data, position, stop, key, name)
+                position = skip(data, position, stop, key, None)
         if "value" not in entry:
             entry["value"] = missing(data, stop, stop, depth)
         obj.setdefault(name, {})[entry["key"]] = entry["value"]

@@ -29,6 +29,8 @@ _GO_ZERO: Final = datetime(1, 1, 1, tzinfo=UTC)
 
 _TIME: Final = META + "Time"
 _MICRO_TIME: Final = META + "MicroTime"
+TIMES: Final = (_TIME, _MICRO_TIME)
+"""Messages that upstream reads by the one of Timestamp, which errors name."""
 _QUANTITY: Final = APIMACHINERY + "api.resource.Quantity"
 _INT_OR_STRING: Final = APIMACHINERY + "util.intstr.IntOrString"
 _OR_BOOL: Final = APIEXTENSIONS + "JSONSchemaPropsOrBool"

@@ -95,7 +95,7 @@ def read_size(data: bytes, position: int, end: int) -> tuple[int, int]:
     return position, stop
 
 
-def skip(data: bytes, position: int, end: int, key: int, message: str) -> int:
+def skip(data: bytes, position: int, end: int, key: int, message: str | None) -> int:
     """Return the position after an unknown field.
 
     Args:
@@ -103,7 +103,7 @@ def skip(data: bytes, position: int, end: int, key: int, message: str) -> int:
         position: the index in `data` after the field's tag.
         end: the index in `data` at which the message ends.
         key: the tag: the field number and the wire type.
-        message: the name of the message, for errors.
+        message: the name of the message, for errors; None for an entry of a map, whose tags are not checked.
 
     Raises:
         DecodeError: the field is malformed.
@@ -113,8 +113,10 @@ def skip(data: bytes, position: int, end: int, key: int, message: str) -> int:
     while True:
         number, wire_type = key >> 3 & 0xFFFFFFFF, key & 7
         if not depth and wire_type == END_GROUP:
+            if message is None:
+                raise DecodeError("proto: unexpected end of group")
             raise DecodeError(f"proto: {message}: wiretype end group for non-group")
-        if not depth and (number == 0 or number >> 31):
+        if not depth and message is not None and (number == 0 or number >> 31):
             raise DecodeError(f"proto: {message}: illegal tag {number - (number >> 31 << 32)} (wire type {key})")
         if wire_type == VARINT:
             position = read_varint(data, position)[1]
