@@ -90,6 +90,25 @@ async def test_a_failure_in_a_thread_does_not_keep_local_variables() -> None:
     assert kept[0]() is None
 
 
+async def test_a_failure_in_a_thread_does_not_keep_local_variables_of_the_failure_that_it_replaced() -> None:
+    kept: list[weakref.ref[_Tracked]] = []
+
+    def fail() -> None:
+        local = _Tracked()
+        kept.append(weakref.ref(local))
+        raise ValueError("failed")
+
+    def replace() -> None:
+        try:
+            fail()
+        except ValueError:
+            raise KeyError("failed") from None
+
+    with pytest.raises(KeyError, match="failed"):
+        await in_thread(replace)
+    assert kept[0]() is None
+
+
 async def test_a_failure_in_a_thread_does_not_keep_the_arguments() -> None:
     def fail(_: _Tracked) -> None:
         raise ValueError("failed")

@@ -208,6 +208,7 @@ async def in_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs)
             # step.
             if error.__traceback__ is not None:
                 traceback.clear_frames(error.__traceback__.tb_next)
+            _clear_frames_of_contexts(error)
             raise
         finally:
             if thread_call.end():
@@ -222,6 +223,14 @@ async def in_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs)
         return await _threads().call(partial(contextvars.copy_context().run, call))
     finally:
         thread_call.leave()
+
+
+def _clear_frames_of_contexts(error: BaseException) -> None:
+    """Clear the frames of all errors that were handled when `error` was raised, and which it keeps."""
+    handled = error.__context__
+    while handled is not None:
+        traceback.clear_frames(handled.__traceback__)
+        handled = handled.__context__
 
 
 async def offloaded(large: bool, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
