@@ -89,7 +89,7 @@ def _end_of_item(data: bytes, most_levels: int) -> int:
         if major <= NEGATIVE:
             continue
         if major <= TEXT:
-            at = chunks_of(data, major, at)[1] if argument is None else end_of_string(data, major, argument, at)
+            at = _end_of_chunks(data, major, at) if argument is None else end_of_string(data, major, argument, at)
         elif major == PRIMITIVE:
             _check_primitive(data, info, at)
         else:
@@ -117,6 +117,13 @@ def _begin(major: int, argument: int | None) -> tuple[int, int]:
         return 0, items
     check_size(major, argument)
     return argument * items, 0
+
+
+def _end_of_chunks(data: bytes, major: int, at: int) -> int:
+    """Return the position after a string of indefinite length. The arguments and errors are those of `chunks_of`."""
+    for _, end in chunks_of(data, major, at):
+        at = end
+    return at + 1
 
 
 def _check_primitive(data: bytes, info: int, at: int) -> None:
