@@ -19,6 +19,7 @@ from tetrapod.machinery.schema import listtypes, objectmeta, validation
 from tetrapod.machinery.schema.cel_rules import COMPILED
 from tetrapod.machinery.schema.cel_validation import RuleValidator, Run
 from tetrapod.machinery.schema.correlation import Correlation, Ratchet
+from tetrapod.machinery.schema.declared_types import has_declared_types
 from tetrapod.machinery.schema.decode_scalars import ABSENT
 from tetrapod.machinery.schema_node import SchemaNode
 
@@ -169,7 +170,8 @@ class CustomValidator:
             return []
         if any(e.type in _BLOCKING for e in errors):
             return [invalid("<nil>", None, _NOT_CHECKED)]
-        run = Run(on_loop=on_loop)
+        unsuited = old is not None and not all(has_declared_types(self._node, obj) for obj in (new, old))
+        run = Run(on_loop=on_loop, unsuited=unsuited)
         began = time.perf_counter()
         self._rules.validate("", new, old, run, Ratchet(correlation))
         EVALUATION.observe((), time.perf_counter() - began)

@@ -13,7 +13,7 @@ from typing import Any
 
 from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
 from tetrapod.machinery.cel.frame import Eval, Failed, Frame
-from tetrapod.machinery.cel.values import Fields, Lazy, ObjectLike, find, go_type, no_such_overload, shown
+from tetrapod.machinery.cel.values import CheckedList, Fields, Lazy, ObjectLike, find, go_type, no_such_overload, shown
 from tetrapod.machinery.failure import Failure
 
 _Bind = Callable[[Frame, Any], Iterable[None]]
@@ -36,7 +36,7 @@ def binder(slot: int, slot2: int | None) -> _Bind:
             slots, limit, timed = f.slots, f.limit, f.deadline < inf
             if not isinstance(over, (list, dict, ObjectLike)):
                 raise EvaluationError(f"got '{go_type(over)}', expected iterable type")
-            for item in over.elements() if isinstance(over, Fields) else over:
+            for item in over.elements() if isinstance(over, (Fields, CheckedList)) else over:
                 slots[slot] = item
                 yield
                 if f.cost > limit:
@@ -49,7 +49,7 @@ def binder(slot: int, slot2: int | None) -> _Bind:
     def two(f: Frame, over: Any) -> Iterable[None]:
         slots, limit, timed = f.slots, f.limit, f.deadline < inf
         if isinstance(over, list):
-            pairs: Iterable[tuple[Any, Any]] = enumerate(over)
+            pairs: Iterable[tuple[Any, Any]] = enumerate(over.elements() if isinstance(over, CheckedList) else over)
         elif isinstance(over, (dict, ObjectLike)):
             pairs = _entries(over)
         else:

@@ -19,7 +19,16 @@ from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.escaping import escape, unescape
 from tetrapod.machinery.cel.schema_types import is_map, with_meta
 from tetrapod.machinery.cel.time import parse_duration, parse_timestamp
-from tetrapod.machinery.cel.values import CorrelatedList, ObjectLike, Timestamp, equal, find, no_such_overload
+from tetrapod.machinery.cel.values import (
+    CheckedList,
+    CorrelatedList,
+    Lazy,
+    ObjectLike,
+    Timestamp,
+    equal,
+    find,
+    no_such_overload,
+)
 from tetrapod.machinery.equality import identical, json_key
 from tetrapod.machinery.golang.formatting import type_name
 from tetrapod.machinery.schema_node import SchemaNode
@@ -33,7 +42,7 @@ _EPOCH: Final = date(1970, 1, 1).toordinal()
 _NULL: Final = "invalid data, got null for schema with nullable=false"
 
 
-def bound(node: SchemaNode, value: Any, *, root: bool = False, floats: bool = False) -> Any:
+def bound(node: SchemaNode, value: Any, *, root: bool = False, checked: bool = False) -> Any:
     """Return the JSON value of a variable in the form in which expressions see it, according to its schema.
 
     It is the value itself if no part of it differs.
@@ -42,46 +51,49 @@ def bound(node: SchemaNode, value: Any, *, root: bool = False, floats: bool = Fa
         node: the schema.
         value: the JSON value, which is not modified.
         root: whether the value is a resource, with apiVersion, kind and metadata.
-        floats: whether the value contains floats without a fraction, such as 1.0. Validation accepts them as integers,
-            but rules do not.
+        checked: whether a part of the value may have another type than the schema declares. An expression that uses
+            such a part fails. Validation accepts floats without a fraction, such as 1.0, as integers, and any type that
+            an update leaves as it was.
     """
-    convert = _converter(with_meta(node) if root else node, floats)
+    convert = _converter(with_meta(node) if root else node, checked)
     return value if convert is None else convert(value)
 
 
-def _converter(node: SchemaNode, floats: bool) -> Convert:
-    cache_key = "cel-value-floats" if floats else "cel-value"
+def _converter(node: SchemaNode, checked: bool) -> Convert:
+    cache_key = "cel-value-checked" if checked else "cel-value"
     if cache_key not in node.compiled:
-        node.compiled[cache_key] = _make(node, floats)
+        node.compiled[cache_key] = _make(node, checked)
     cached: Convert = node.compiled[cache_key]
     return cached
 
 
-def _make(node: SchemaNode, floats: bool) -> Convert:
-    convert = _not_null(node, floats)
+def _make(node: SchemaNode, checked: bool) -> Convert:
+    convert = _not_null(node, checked)
     if convert is None or not node.nullable:
         return convert
     return lambda value: None if value is None else convert(value)
 
 
-def _not_null(node: SchemaNode, floats: bool) -> Convert:
+def _not_null(node: SchemaNode, checked: bool) -> Convert:
     if node.int_or_string:
-        return _int_or_string if floats else None
+        return _int_or_string if checked else None
     match node.type:
         case "object":
             return (
-                _map_converter(node, floats)
+                _map_converter(node, checked)
                 if is_map(node) and not node.properties
-                else _object_converter(node, floats)
+                else _object_converter(node, checked)
             )
         case "array":
-            return _list_converter(node, floats)
+            return _list_converter(node, checked)
         case "string":
-            return _FORMATS.get(node.format, _text if of_type("string", node.format) else None)
+            return _FORMATS.get(node.format, _text if checked or of_type("string", node.format) else None)
         case "number":
             return _double
-        case "integer" if floats:
+        case "integer" if checked:
             return _int
+        case "boolean" if checked:
+            return _bool
     return None
 
 
@@ -92,14 +104,21 @@ def _double(value: Any) -> float:
 
 
 def _int(value: Any) -> Any:
-    if value.__class__ is float:
-        raise EvaluationError("invalid data, expected int, got float64")
+    if value.__class__ is not int:
+        raise EvaluationError(_NULL if value is None else f"invalid data, expected int, got {type_name(value)}")
+    return value
+
+
+def _bool(value: Any) -> Any:
+    if value.__class__ is not bool:
+        raise EvaluationError(_NULL if value is None else f"invalid data, expected bool, got {type_name(value)}")
     return value
 
 
 def _int_or_string(value: Any) -> Any:
-    if value.__class__ is float:
-        raise EvaluationError("invalid data, expected XIntOrString value to be either a string or integer")
+    if value.__class__ not in (int, str):
+        text = "invalid data, expected XIntOrString value to be either a string or integer"
+        raise EvaluationError(_NULL if value is None else text)
     return value
 
 
@@ -107,48 +126,79 @@ def _text(value: Any) -> Any:
     """Return a value that must be a string.
 
     Raises:
-        EvaluationError: it is not. Validation accepts lists where a schema has a string with a format.
+        EvaluationError: it is not. Validation also accepts lists where a schema has a string with a format.
     """
     if value.__class__ is not str:
         raise EvaluationError(_NULL if value is None else f"invalid data, expected string, got {type_name(value)}")
     return value
 
 
-def _object_converter(node: SchemaNode, floats: bool) -> Convert:
+def _object_converter(node: SchemaNode, checked: bool) -> Convert:
     if node.embedded_resource:
         node = with_meta(node)
-    fields = {name: _converter(child, floats) for name, child in node.properties.items()}
+    fields = {name: _converter(child, checked) for name, child in node.properties.items()}
     strict = (
         node.preserve_unknown or node.embedded_resource or any(child.nullable for child in node.properties.values())
     )
-    if not strict and all(convert is None and escape(name) in (name, None) for name, convert in fields.items()):
+    if (
+        not strict
+        and not checked
+        and all(convert is None and escape(name) in (name, None) for name, convert in fields.items())
+    ):
         return None
     return lambda value: _Object(value, fields) if value.__class__ is dict else _wrong(value, "a map", "object")
 
 
-def _map_converter(node: SchemaNode, floats: bool) -> Convert:
+def _map_converter(node: SchemaNode, checked: bool) -> Convert:
     assert node.additional_properties is not None
-    convert = _converter(node.additional_properties, floats)
+    convert = _converter(node.additional_properties, checked)
     if convert is None:
-        return None
+        if not checked:
+            return None
+        convert = _unchanged
     return lambda value: _Map(value, convert) if value.__class__ is dict else _wrong(value, "a map", "object")
 
 
-def _list_converter(node: SchemaNode, floats: bool) -> Convert:
-    convert = None if node.items is None else _converter(node.items, floats)
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+def _list_converter(node: SchemaNode, checked: bool) -> Convert:
+    convert = None if node.items is None else _converter(node.items, checked)
     escaped_keys = tuple(escape(key) or key for key in node.list_map_keys)
     scalars = node.items is None or node.items.type not in ("object", "array")
 
+    def items_of(value: Any) -> list[Any]:
+        return value if value.__class__ is list else _wrong(value, "an array", "array")
+
     def items(value: Any) -> list[Any]:
-        if value.__class__ is not list:
-            _wrong(value, "an array", "array")
-        return value if convert is None else [convert(item) for item in value]
+        return items_of(value) if convert is None else [convert(item) for item in items_of(value)]
 
     if node.list_type == "set":
         return lambda value: SetList(items(value), scalars=scalars)
     if node.list_type == "map":
         return lambda value: MapList(items(value), escaped_keys)
+    if checked:
+        return lambda value: CheckedList([_element(convert, item) for item in items_of(value)])
     return None if convert is None else items
+
+
+def _element(convert: Convert, item: Any) -> Any:
+    return item if convert is None else attempt(lambda: convert(item))
+
+
+def attempt(make: Callable[[], Any]) -> Any:
+    """Return the CEL value that `make` returns, or a lazy value if `make` raises EvaluationError.
+
+    The lazy value raises the error when an expression uses it.
+
+    Args:
+        make: computes the value.
+    """
+    try:
+        return make()
+    except EvaluationError:
+        return Lazy(make)
 
 
 def _wrong(value: Any, expected: str, kind: str) -> Any:

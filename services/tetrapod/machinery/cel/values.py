@@ -61,12 +61,25 @@ class Timestamp:
 
 
 class Optional:
-    """An optional value. The empty optional is always the object `NONE`."""
+    """An optional value. The empty optional is always the object `NONE`.
 
-    __slots__ = ("value",)
+    Args:
+        value: the value, which may be `Lazy`.
+    """
+
+    __slots__ = ("_value",)
 
     def __init__(self, value: Any) -> None:
-        self.value = value
+        self._value = value
+
+    @property
+    def value(self) -> Any:
+        """The value.
+
+        Raises:
+            EvaluationError: the value is lazy and cannot be computed.
+        """
+        return _made(self._value)
 
 
 NONE: Final = Optional(None)
@@ -135,6 +148,29 @@ class Lazy:
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self.make = make
+
+
+class CheckedList(list[Any]):
+    """A list that may have elements of other types than its schema declares, as `Lazy` values.
+
+    Reading such an element raises its error, but other uses of the list, such as its size, do not.
+    """
+
+    __slots__ = ()
+
+    def elements(self) -> Iterator[Any]:
+        """Yield the elements. Those that cannot be read are `Lazy`."""
+        return super().__iter__()
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(_made, super().__iter__())
+
+    def __getitem__(self, place: Any) -> Any:
+        return _made(super().__getitem__(place))
+
+
+def _made(value: Any) -> Any:
+    return value.make() if value.__class__ is Lazy else value
 
 
 class LazyFields(ObjectLike):

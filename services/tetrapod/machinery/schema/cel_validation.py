@@ -49,6 +49,7 @@ class Run:
     Attributes:
         budget: the CEL cost that may still be spent; negative after the validation has ended early.
         on_loop: whether the validation runs on the event loop. It then raises TakesTooLong instead of taking long.
+        unsuited: whether the new or the existing object may have values of other types than the schema declares.
         errors: the errors so far.
         warnings: the failures that ratcheting tolerates, because the update did not change the failing value.
         compiled: the number of characters of the rules that this run had to compile.
@@ -56,6 +57,7 @@ class Run:
 
     budget: int = BUDGET
     on_loop: bool = False
+    unsuited: bool = False
     errors: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     compiled: int = 0
@@ -244,7 +246,8 @@ class RuleValidator:
         if run.budget <= 0:
             run.errors.append(invalid(at, kind, _OUT_OF_BUDGET))
             raise _Stop
-        values = _Values(self._node, obj, old, root=self._root, with_old=any(rule.uses_old for rule in compiled))
+        with_old = any(rule.uses_old for rule in compiled)
+        values = _Values(self._node, obj, old, root=self._root, with_old=with_old, unsuited=run.unsuited)
         for rule in compiled:
             if rule.error:
                 run.errors.append(invalid(at, kind, f"rule compile error: {rule.error}"))
@@ -337,38 +340,22 @@ class _Values:
         old: the existing value, or None.
         root: whether the value is a whole resource.
         with_old: whether any of the rules refers to `oldSelf`.
+        unsuited: whether a part of the values may have another type than the schema declares.
     """
 
-    def __init__(self, node: SchemaNode, obj: Any, old: Any, *, root: bool, with_old: bool) -> None:
-        from tetrapod.machinery.cel.schema_values import bound
+    def __init__(self, node: SchemaNode, obj: Any, old: Any, *, root: bool, with_old: bool, unsuited: bool) -> None:
+        from tetrapod.machinery.cel.schema_values import attempt, bound
         from tetrapod.machinery.cel.values import NONE, Optional
 
-        floats = has_whole_floats(obj)
-        self.plain: dict[str, Any] = {"self": _safe(lambda: bound(node, obj, root=root, floats=floats))}
+        checked = unsuited or has_whole_floats(obj)
+        self.plain: dict[str, Any] = {"self": attempt(lambda: bound(node, obj, root=root, checked=checked))}
         self.optional = self.plain
         if with_old:
             self.optional = {**self.plain, "oldSelf": NONE}
             if old is not None:
-                old_value = _safe(lambda: bound(node, old, root=root))
+                old_value = attempt(lambda: bound(node, old, root=root, checked=unsuited))
                 self.plain = {**self.plain, "oldSelf": old_value}
                 self.optional = {**self.plain, "oldSelf": Optional(old_value)}
-
-
-def _safe(make: Any) -> Any:
-    """Return the CEL value that `make` returns, or a lazy value if `make` raises EvaluationError.
-
-    The lazy value raises the error when a rule uses it.
-
-    Args:
-        make: computes the value, without arguments.
-    """
-    from tetrapod.machinery.cel.errors import EvaluationError
-    from tetrapod.machinery.cel.values import Lazy
-
-    try:
-        return make()
-    except EvaluationError:
-        return Lazy(make)
 
 
 def _child(node: SchemaNode, rules: SchemaNode, *, typed: bool = True) -> RuleValidator:

@@ -105,3 +105,73 @@ def test_elements_of_sets_that_are_no_scalars_cannot_be_compared() -> None:
 def test_a_sum_of_sets_has_each_new_element_once() -> None:
     rule = "self + oldSelf == ['a', 'b', 'c'] && (self + oldSelf)[2] == 'c'"
     assert evaluate(set_list(STRING), ["a", "b"], ["c", "a", "c"], rule) is True
+
+
+def evaluate_checked(schema: dict[str, Any], value: Any, rule: str) -> Any:
+    node = build(schema)
+    decl = declared(node)
+    assert decl is not None
+    return (
+        Environment({"self": decl.named("selfType")}).compile(rule).evaluate({"self": bound(node, value, checked=True)})
+    )
+
+
+OTHER_TYPES: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "i": {"type": "integer"},
+        "s": STRING,
+        "b": {"type": "boolean"},
+        "x": {"x-kubernetes-int-or-string": True},
+        "o": {"type": "object", "properties": {"s": STRING}},
+        "m": {"type": "object", "additionalProperties": STRING},
+        "l": {"type": "array", "items": {"type": "integer"}},
+        "any": {"type": "object", "additionalProperties": {"x-kubernetes-int-or-string": True}},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "rule", "message"),
+    [
+        ({"i": "x"}, "self.i > 0", "invalid data, expected int, got string"),
+        ({"i": "x"}, "has(self.i)", "invalid data, expected int, got string"),
+        ({"i": "x"}, "self.?i.orValue(1) > 0", "invalid data, expected int, got string"),
+        ({"s": 1}, "self.s == ''", "invalid data, expected string, got int64"),
+        ({"b": "x"}, "self.b", "invalid data, expected bool, got string"),
+        (
+            {"x": True},
+            "self.x == 1",
+            "invalid data, expected XIntOrString value to be either a string or integer",
+        ),
+        (
+            {"any": {"k": 1.5}},
+            "self.any.k == 1",
+            "invalid data, expected XIntOrString value to be either a string or integer",
+        ),
+        ({"o": "x"}, "has(self.o.s)", "invalid data, expected a map for the provided schema with type=object"),
+        ({"m": {"k": 1}}, "self.m.k == ''", "invalid data, expected string, got int64"),
+        ({"m": {"k": None}}, "self.m.k == ''", "invalid data, got null for schema with nullable=false"),
+        ({"l": [1, "x"]}, "self.l.all(e, e > 0)", "invalid data, expected int, got string"),
+        ({"l": [1, "x"]}, "self.l.map(e, e + 1).size() == 2", "invalid data, expected int, got string"),
+        ({"l": [1, "x"]}, "self.l[1] > 0", "invalid data, expected int, got string"),
+        ({"l": "x"}, "self.l.size() == 1", "invalid data, expected an array for the provided schema with type=array"),
+    ],
+)
+def test_a_rule_fails_if_it_uses_a_value_of_another_type_than_declared(value: Any, rule: str, message: str) -> None:
+    with pytest.raises(EvaluationError) as raised:
+        evaluate_checked(OTHER_TYPES, value, rule)
+    assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(
+    ("value", "rule"),
+    [
+        ({"i": "x", "s": "a"}, "self.s == 'a'"),
+        ({"l": [1, "x"]}, "self.l.size() == 2 && self.l[0] == 1"),
+        ({"l": ["x", 1]}, "self.l.exists(e, e > 0)"),
+        ({"l": [1, "x"]}, "self.l.exists(i, e, i == 1)"),
+    ],
+)
+def test_a_rule_may_use_values_beside_one_of_another_type(value: Any, rule: str) -> None:
+    assert evaluate_checked(OTHER_TYPES, value, rule) is True
