@@ -32,9 +32,11 @@ def has_defaults(node: SchemaNode) -> bool:
 
 
 def drop_nulls(node: SchemaNode, value: Any) -> None:
-    """Remove, in place, members at any depth that are null although their schema is not nullable.
+    """Remove, in place, members at any depth that are null although their schema is not nullable and has no default.
 
-    Call it after `apply`. List elements are kept.
+    List elements are kept.
+
+    Upstream: prunenulls.go, PruneNonNullableNullsWithoutDefaults.
     """
     if isinstance(value, dict):
         nulls = []
@@ -43,7 +45,7 @@ def drop_nulls(node: SchemaNode, value: Any) -> None:
             if child is None:
                 continue
             if item is None:
-                if not child.nullable:
+                if not child.nullable and child.default is NO_DEFAULT:
                     nulls.append(key)
             elif item.__class__ in (dict, list):
                 drop_nulls(child, item)
