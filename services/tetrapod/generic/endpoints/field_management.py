@@ -250,9 +250,11 @@ class _CustomScaleFieldManager(EndpointFieldManager):
             finish: converts the merged Scale to its final form; called with it and whether the apply changed anything.
 
         Raises:
-            StatusError: 500 with the text of upstream's converter, before anything is merged if `live` is None or has
-                no managedFields, or after the merge if another field changed. The merge may raise 400 or 409 first.
+            StatusError: 400 for a configuration of another kind. 500 with the text of upstream's converter, before
+                anything is merged if `live` is None or has no managedFields, or after the merge if another field
+                changed. The merge may raise 400 or 409 first.
         """
+        self._fields.check_kind(config)
         if not ((live or {}).get("metadata") or {}).get("managedFields"):
             raise _unconvertible("failed to create manager for existing fields: failed to convert live object (/; {})")
         applied = super().apply(live, config, manager, force=force, finish=finish)

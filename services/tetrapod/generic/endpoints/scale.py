@@ -16,7 +16,6 @@ from typing import Any, Final
 from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition, RestOfVersions
-from tetrapod.generic.registry.errors import storage_error_text
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.storage.writes import NO_PRECONDITIONS, Preconditions
@@ -164,7 +163,7 @@ class _BoundScale(Rest):
         async def revise(current: Object | None) -> Object:
             assert current is not None  # a scale update cannot create objects
             obj = await conversion.from_stored(current)
-            return await conversion.to_stored(await self._rescale(ctx, obj, transform))
+            return await conversion.to_stored(await self._rescale(obj, transform))
 
         async def validate_update(new: Object, old: Object) -> None:
             old_scale = self._scale(await conversion.from_stored(copy_object(old)))
@@ -177,13 +176,12 @@ class _BoundScale(Rest):
         await conversion.ready((entry,))
         return self._scale(conversion.object(entry))
 
-    async def _rescale(self, ctx: Context, obj: Object, transform: Any) -> Object:
+    async def _rescale(self, obj: Object, transform: Any) -> Object:
         """Apply an update of the Scale of `obj` to `obj`, in place, and return `obj`.
 
         Its replicas, its managed fields and, if the new Scale has one, its resourceVersion are changed.
 
         Args:
-            ctx: the request.
             obj: the resource in the request's version.
             transform: `await transform(scale)` returns the new Scale for the present one.
 
@@ -198,7 +196,7 @@ class _BoundScale(Rest):
             old["spec"]["replicas"] = _UNSET
         scale: Object = await transform(old)
         if self._paths.required:
-            self._check_custom(ctx, scale, obj)
+            self._check_custom(scale)
         else:
             _check(scale, obj, self._store.resource)
         _set(obj, self._paths.spec_replicas, (scale.get("spec") or {}).get("replicas", 0))
@@ -211,21 +209,17 @@ class _BoundScale(Rest):
             meta.pop("managedFields", None)
         return obj
 
-    def _check_custom(self, ctx: Context, scale: Object, obj: Object) -> None:
-        """Validate the new Scale of a custom resource.
+    def _check_custom(self, scale: Object) -> None:
+        """Check that the new Scale of a custom resource has replicas.
 
-        Other errors are found by the validation of the changed resource.
+        Other errors are found by the validation of the changed resource. The uid is a precondition of the update; as
+        upstream, a patch cannot change it.
 
         Raises:
-            StatusError: 400 if replicas are missing, 409 for the scale of another object.
+            StatusError: 400, it has none.
         """
         if (scale.get("spec") or {}).get("replicas", 0) == _UNSET:
             raise bad_request(f'the spec replicas field ".{".".join(self._paths.spec_replicas)}" cannot be empty')
-        meta, uid = obj["metadata"], scale["metadata"].get("uid")
-        if uid and uid != meta.get("uid", ""):
-            detail = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {meta.get('uid', '')}"
-            path = self._store.path(self._store.key(ctx, meta["name"]))
-            raise conflict(self._store.resource, meta["name"], storage_error_text(path, detail))
 
     def _scale(self, obj: Object) -> Object:
         """Return a new Scale for `obj`, the resource in the request's version."""

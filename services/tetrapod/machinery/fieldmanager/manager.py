@@ -157,8 +157,7 @@ class FieldManager:
         Raises:
             StatusError: 400 if the configuration is of another kind or does not match the schema, 409 for conflicts.
         """
-        if (gvk := kind_of(config)) != self._kind:
-            raise bad_request(f"invalid object type: {gvk}")
+        self.check_kind(config)
         try:
             managed = decode(metadata(live).get("managedFields"))
         except ValueError as error:
@@ -187,6 +186,15 @@ class FieldManager:
         del applied
         free_large(discarded)  # the merged object and its field sets, unless the result or an argument has them
         return result
+
+    def check_kind(self, config: Object) -> None:
+        """Check that an applied configuration is of the kind and version of the endpoint.
+
+        Raises:
+            StatusError: 400, it is not.
+        """
+        if (gvk := kind_of(config)) != self._kind:
+            raise bad_request(f"invalid object type: {gvk}")
 
     # --- update ---
 
