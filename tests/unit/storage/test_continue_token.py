@@ -59,12 +59,19 @@ def raw(text: str) -> str:
         (raw('{"v":"meta.k8s.io/v1","rv":1}'), "encoded start key empty (version meta.k8s.io/v1)"),
         (raw('{"v":"meta.k8s.io/v1","rv":1,"start":"../secrets/a"}'), "../secrets/a"),
         (raw('{"v":"meta.k8s.io/v1","rv":1,"start":"a//b"}'), "a//b"),
+        (raw('{"v":"meta.k8s.io/v1","rv":1,"start":"//"}'), "//"),
+        (raw('{"v":"meta.k8s.io/v1","rv":1,"start":"//b"}'), "//b"),
     ],
 )
 def test_an_invalid_token_is_rejected_with_upstreams_message(token: str, why: str) -> None:
     with pytest.raises(ValueError) as refused:
         decode(token)
     assert str(refused.value) == PREFIX + why
+
+
+def test_a_token_may_begin_at_the_root() -> None:
+    assert decode(raw('{"v":"meta.k8s.io/v1","rv":1,"start":"/"}')) == ("", 1)
+    assert decode(raw('{"v":"meta.k8s.io/v1","rv":1,"start":"/a"}')) == ("a", 1)
 
 
 @given(st.text(max_size=40))

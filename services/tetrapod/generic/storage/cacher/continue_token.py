@@ -125,6 +125,6 @@ def _validate(fields: dict[str, object]) -> Continuation:
         raise ValueError("encoded start key empty (version meta.k8s.io/v1)")
     # A token must not lead out of the prefix that the user is authorized for.
     rooted = start if start.startswith("/") else "/" + start
-    if posixpath.normpath(rooted) != rooted or rooted == "/":
+    if posixpath.normpath(rooted) != rooted or rooted.startswith("//"):  # normpath keeps two slashes
         raise ValueError(start)
     return Continuation(rooted[1:], max(revision, INCONSISTENT))
