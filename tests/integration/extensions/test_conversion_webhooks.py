@@ -279,6 +279,60 @@ async def test_unconvertible_objects_are_reported_as_corrupt_and_not_deleted(
     assert (await cluster.get(f"{V1}/w")).status == 200
 
 
+async def test_a_list_with_a_limit_names_all_unconvertible_objects(cluster: Cluster, hook: WebhookServer) -> None:
+    await define(cluster, hook)
+    for name in ("a", "b", "c"):
+        await cluster.create(V1, widget("v1", name, one=1))
+    hook.on("/convert", lambda r: answer(r, result={"status": "Failure", "message": "no can do"}))
+
+    refused = await cluster.get(f"{V2}?limit=1")
+
+    keys = [f"/registry/example.com/widgets/ns/{name}" for name in ("a", "b", "c")]
+    details = refused.json["details"]
+    assert (refused.status, refused.json["reason"]) == (500, "StorageReadError")
+    assert (details["name"], details["group"], details["kind"]) == ("list", "example.com", "widgets")
+    assert [cause["field"] for cause in details["causes"]] == keys
+    assert refused.json["message"].startswith("failed to read one or more widgets.example.com from the storage: ")
+    assert refused.json["message"].endswith("no can do (and 2 more)")
+
+
+async def test_a_list_names_only_the_objects_that_the_webhook_rejects(cluster: Cluster, hook: WebhookServer) -> None:
+    await define(cluster, hook)
+    for name in ("a", "b"):
+        await cluster.create(V1, widget("v1", name, one=1))
+
+    def convert_but_b(review: Any) -> Any:
+        if any(obj["metadata"]["name"] == "b" for obj in review["request"]["objects"]):
+            return answer(review, result={"status": "Failure", "message": "no can do"})
+        return convert(review)
+
+    hook.on("/convert", convert_but_b)
+
+    refused = await cluster.get(f"{V2}?limit=2")
+
+    assert refused.status == 500
+    assert [cause["field"] for cause in refused.json["details"]["causes"]] == ["/registry/example.com/widgets/ns/b"]
+
+
+@pytest.mark.parametrize(
+    "query", ["", "?labelSelector=!x", "?limit=1&fieldSelector=metadata.name%3Dw", "?resourceVersion=0"]
+)
+async def test_other_lists_of_unconvertible_objects_are_to_be_repeated(
+    cluster: Cluster, hook: WebhookServer, query: str
+) -> None:
+    await define(cluster, hook)
+    await cluster.create(V1, widget("v1", one=1))
+    hook.on("/convert", lambda r: answer(r, result={"status": "Failure", "message": "no can do"}))
+
+    refused = await cluster.get(f"{V2}{query}")
+
+    assert (refused.status, refused.json["reason"]) == (429, "TooManyRequests")
+    assert refused.json["details"] == {"retryAfterSeconds": 1}
+    text = "storage is (re)initializing: failed to list <unspecified>: failed to read one or more widgets.example.com"
+    assert refused.json["message"].startswith(text)
+    assert refused.json["message"].endswith("no can do")
+
+
 async def test_converted_objects_are_pruned_and_defaulted_like_decoded_ones(
     cluster: Cluster, hook: WebhookServer
 ) -> None:

@@ -7,6 +7,7 @@ an object and cached with the entry.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,17 +18,17 @@ from tetrapod.extensions.custom.shared_conversion import SharedConversion
 from tetrapod.extensions.custom.version_codec import UnknownStoredVersion, VersionCodec
 from tetrapod.generic.endpoints.conversion import type_prefix
 from tetrapod.generic.registry.entry import unstored
-from tetrapod.generic.registry.errors import unreadable_status, update_status
+from tetrapod.generic.registry.errors import KEY_ROOT, unreadable_status, update_status
 from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.scheduling.yield_timer import YieldTimer
 from tetrapod.generic.storage.entry import EVERYTHING, Entry, Predicate
 from tetrapod.generic.storage.interface import ResourceStorage
 from tetrapod.generic.storage.queries import ListPage, ListQuery, WatchQuery
-from tetrapod.generic.storage.unreadable import UnreadableObject
+from tetrapod.generic.storage.unreadable import NotDecodable, Unreadable, UnreadableObject, UnreadableObjects, not_ready
 from tetrapod.generic.storage.watch import Watch
 from tetrapod.generic.storage.wrappers import ForwardingStorage
 from tetrapod.generic.storage.writes import NO_PRECONDITIONS, Preconditions, TryUpdate, Updated
-from tetrapod.machinery.gvk import GroupVersionKind, Object
+from tetrapod.machinery.gvk import GroupResource, GroupVersionKind, Object
 from tetrapod.machinery.schema.decode import DecodeError
 from tetrapod.machinery.schema.objectmeta import CoerceError
 from tetrapod.machinery.status import StatusError
@@ -36,6 +37,11 @@ _MOST_ENTRIES: Final = 200
 """The most entries that are converted at once."""
 _MOST_BYTES: Final = 1 << 20
 """Bytes of the entries that are converted at once; a single entry may have more."""
+_QUICK_FAILURE: Final = 1.0
+"""Seconds in which a conversion must have failed so that its objects are converted again, one by one.
+
+The error of a list names the reason of each object. A webhook that does not respond would delay the list for each.
+"""
 
 
 class Convert(Protocol):
@@ -53,6 +59,7 @@ class ConvertedStorage(ForwardingStorage):
         kind: the kind in the version of the requests.
         stored: the name of the storage version.
         codec: the codec of the version of the requests.
+        resource: the resource, for errors.
         prefix: the prefix of the stored keys, for errors.
     """
 
@@ -63,6 +70,7 @@ class ConvertedStorage(ForwardingStorage):
         kind: GroupVersionKind,
         stored: str,
         codec: VersionCodec,
+        resource: GroupResource,
         prefix: str,
     ) -> None:
         super().__init__(inner)
@@ -70,6 +78,7 @@ class ConvertedStorage(ForwardingStorage):
         self._conversion = SharedConversion(self._convert_entries)
         self._convert, self._codec = convert, codec
         self._version, self._stored, self._prefix = kind.version, stored, prefix
+        self._resource = resource
 
     async def read(self, entries: Sequence[Entry]) -> list[Entry]:
         """Return the entries in the version of the requests, from the cache or converted.
@@ -178,24 +187,82 @@ class ConvertedStorage(ForwardingStorage):
         return None if entry is None else (await self._readable((entry,)))[0]
 
     async def list(self, query: ListQuery) -> ListPage:
-        return await self._inner.list(replace(query, view=partial(self._view, query.predicate)))
+        """Return a page of a list in the version of the requests. Implements `ResourceStorage.list`.
 
-    async def _view(self, predicate: Predicate, entries: Sequence[Entry]) -> Sequence[Entry | None]:
+        Upstream fills a watch cache for each version. While it cannot, because an object cannot be converted, only the
+        store answers lists, and only those with a limit and without selectors.
+
+        Raises:
+            Unreadable: objects could not be converted, and the list has a limit and no selectors.
+            NotReady: objects could not be converted, and the list has no limit or has selectors.
+        """
+        unreadable = UnreadableObjects()
+        try:
+            page = await self._inner.list(replace(query, view=partial(self._view, query.predicate, unreadable)))
+            unreadable.check()
+        except Unreadable as error:
+            if query.limit > 0 and query.predicate.empty:
+                raise
+            raise not_ready(error, self._resource) from None
+        return page
+
+    async def _view(
+        self, predicate: Predicate, unreadable: UnreadableObjects, entries: Sequence[Entry]
+    ) -> Sequence[Entry | None]:
         """Return the entries in the version of the requests, with None for those that do not match the predicate.
 
         The predicate applies to the converted object, because a webhook may change labels too.
 
+        Args:
+            predicate: the selectors of the list.
+            unreadable: receives the objects that cannot be converted, for which the result has None too.
+            entries: the entries as they are stored.
+
         Raises:
-            StatusError: 500, an object could not be converted.
+            Unreadable: too many objects could not be converted.
         """
         candidates = (
             entries
             if predicate.labels is None
             else [entry for entry in entries if self._may_match(predicate.labels, entry)]
         )
-        converted = zip(candidates, await self._readable(candidates), strict=True)
-        matching = {id(entry): made for entry, made in converted if predicate.matches(made)}
+        converted = zip(candidates, await self._convertible(candidates, unreadable), strict=True)
+        matching = {id(entry): made for entry, made in converted if made is not None and predicate.matches(made)}
         return [matching.get(id(entry)) for entry in entries]
+
+    async def _convertible(self, entries: Sequence[Entry], unreadable: UnreadableObjects) -> Sequence[Entry | None]:
+        """Convert entries as `read` does, with None in place of each that cannot be converted.
+
+        Args:
+            entries: the entries as they are stored.
+            unreadable: receives the objects that cannot be converted.
+
+        Raises:
+            Unreadable: too many objects could not be converted.
+        """
+        began = time.monotonic()
+        try:
+            return await self.read(entries)
+        except StatusError as error:
+            missing = [entry for entry in entries if self not in entry.representations]
+            text = error.message
+        one_by_one = len(missing) > 1 and time.monotonic() - began < _QUICK_FAILURE
+        for entry in missing:
+            reason = await self._failure(entry) if one_by_one else text
+            if reason:
+                unreadable.add(self._not_decodable(entry, reason))
+        return [entry.representations.get(self) for entry in entries]
+
+    async def _failure(self, entry: Entry) -> str:
+        """Convert one entry, which caches the result, and return the text of the error, or ""."""
+        try:
+            await self.read((entry,))
+        except StatusError as error:
+            return error.message
+        return ""
+
+    def _not_decodable(self, entry: Entry, reason: str) -> NotDecodable:
+        return NotDecodable(reason, entry.revision, f"{KEY_ROOT}/{self._prefix}/{entry.key}")
 
     def _may_match(self, labels: Callable[[Mapping[str, str]], bool], entry: Entry) -> bool:
         """Return whether an entry may match a label selector after its conversion.

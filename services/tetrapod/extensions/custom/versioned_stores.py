@@ -81,6 +81,7 @@ class ByVersion:
                     definition.gvk(version),
                     self._crd.storage_version,
                     codec,
+                    definition.group_resource,
                     definition.storage_prefix,
                 )
             served = self._versions[version] = Version(definition, CustomStore(definition, storage))
