@@ -20,7 +20,7 @@ from tetrapod.machinery.field import FieldError, distinct
 from tetrapod.machinery.golang.json_numbers import integral
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.metadata import repeated_update_errors, validate_kube_finalizers, validate_object_meta
-from tetrapod.machinery.schema import custom_resources, pruning
+from tetrapod.machinery.schema import custom_resources
 
 
 class CustomStrategy(Strategy):
@@ -98,14 +98,12 @@ class CustomStrategy(Strategy):
         integral(obj)
 
     def read_back(self, obj: Object) -> None:
-        """Prune the object in place, and set its defaults if it is in the storage version.
+        """Prune the object in place without its nulls, and set its defaults if it is in the storage version.
 
         The body of a request in another version already has the defaults of that version. Fields that the strategy has
-        kept from the stored object do not get them.
+        kept from the stored object do not get them. An apply may have left nulls that the schema forbids.
         """
-        pruning.prune(self.stored.node, obj)
-        if self.stored.storage:
-            custom_resources.set_defaults(self.stored.node, obj)
+        custom_resources.read_back(self.stored.node, obj, defaults=self.stored.storage)
 
     def selectable_fields(self, obj: Object) -> Mapping[str, str]:
         return selected_values(obj, {path for version in self.versions.values() for path in version.selectable})

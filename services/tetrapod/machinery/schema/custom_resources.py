@@ -74,6 +74,21 @@ def decode_stored(node: SchemaNode, obj: Object) -> None:
     defaulting.drop_nulls(node, obj)
 
 
+def read_back(node: SchemaNode, obj: Object, *, defaults: bool) -> None:
+    """Convert a valid custom resource in place to the form in which it is read after it has been stored.
+
+    Args:
+        node: the schema of the resource.
+        obj: the custom resource.
+        defaults: whether to set defaults.
+    """
+    pruning.prune(node, obj)
+    objectmeta.repair_embedded(node, obj)
+    defaulting.drop_nulls(node, obj)
+    if defaults:
+        set_defaults(node, obj)
+
+
 def set_defaults(node: SchemaNode, obj: Object) -> None:
     """Set the defaults of a valid custom resource in place, without unknown metadata fields of embedded resources.
 
