@@ -243,7 +243,7 @@ class _CustomScaleFieldManager(EndpointFieldManager):
         """Return the merged Scale with updated managedFields, if nothing else changes; otherwise raise an error.
 
         Args:
-            live: the stored Scale; None if there is none.
+            live: the stored Scale, or None.
             config: the apply configuration.
             manager: the name of the field manager.
             force: take over fields of other managers instead of raising a conflict.
