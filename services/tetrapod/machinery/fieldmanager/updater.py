@@ -8,7 +8,7 @@ Upstream: sigs.k8s.io/structured-merge-diff/merge/update.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tetrapod.machinery.fieldmanager import fieldset
 from tetrapod.machinery.fieldmanager.compare import Changes, compare, same
@@ -22,6 +22,9 @@ from tetrapod.machinery.fieldmanager.validate import join, validate
 from tetrapod.machinery.freeing import free_large
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.status import StatusError
+
+_PRUNING: Final = "failed to prune fields: "
+"""The beginning of errors about the removal of fields that a manager no longer applies."""
 
 
 class MissingVersionError(Exception):
@@ -132,13 +135,26 @@ class Updater:
         applied_fields = self._filtered(version, field_set(config, value_type))
         time = last_entry.time if last_entry is not None else None
         managed[manager] = new_entry(manager, applied_fields, version, applied=True, time=time)
-        if last_entry is not None and not _applies_all_of(managed[manager], last_entry):
+        if last_entry is not None and last_entry.fields and self._may_prune(managed, manager, last_entry):
             merged = self._pruned(merged, version, managed, last_entry)
         managed, changes = self._take(live, merged, version, managed, manager, force=force)
         discarded: list[Any] = [*changes]
         del changes
         free_large(discarded)  # the sets of a large configuration would be freed at once at the end of this function
         return (None if same(live, merged) else merged), managed
+
+    def _may_prune(self, managed: Managed, manager: str, last: Entry) -> bool:
+        """Return whether an apply may remove fields, or may fail while upstream searches for fields to remove.
+
+        Args:
+            managed: the managed fields, including the new entry of the manager.
+            manager: the identifier of the manager.
+            last: its entry before this apply.
+        """
+        new = managed[manager]
+        if new.api_version != last.api_version or fieldset.difference(last.fields, new.fields):
+            return True
+        return self._thorough and any(entry.api_version != new.api_version for entry in managed.values())
 
     def _reconciled(self, managed: Managed) -> Managed:
         """Return managed fields with the field sets adapted to the current schema.
@@ -215,11 +231,13 @@ class Updater:
     def _changes_in(self, version: str, known: dict[str, Changes], live: Object, new: Object) -> Changes:
         if version not in known:
             known[version] = self._changes(
-                self._converted(live, version, "old"), self._converted(new, version, "new"), version
+                self._converted(live, version),
+                self._converted(new, version, "failed to convert new object: "),
+                version,
             )
         return known[version]
 
-    def _converted(self, obj: Object, version: str, which: str) -> Object:
+    def _converted(self, obj: Object, version: str, prefix: str = "") -> Object:
         """Return an object converted to another version.
 
         Upstream builds a typed value from the converted object. It converts the old object earlier, when it reconciles
@@ -228,14 +246,13 @@ class Updater:
         Args:
             obj: the object.
             version: the `apiVersion` to convert to.
-            which: "old" or "new", which determines the prefix of errors.
+            prefix: the beginning of errors.
 
         Raises:
             SchemaMismatch: the converted object does not match its schema.
             StatusError: the converter failed.
             MissingVersionError: the version does not exist.
         """
-        prefix = "" if which == "old" else "failed to convert new object: "
         try:
             converted = self._convert(obj, version)
         except StatusError as error:
@@ -257,13 +274,16 @@ class Updater:
         """
         try:
             value_type = self._type_for(last.api_version)
-            in_last_version = self._convert(merged, last.api_version)
+            in_last_version = merged
+            if last.api_version != version:
+                prefix = f"{_PRUNING}failed to convert merged object to last applied version: "
+                in_last_version = self._converted(merged, last.api_version, prefix)
         except MissingVersionError:
             return merged
         pruned = remove_items(in_last_version, with_named_fields(last.fields, value_type), value_type)
         pruned = self._with_owned(in_last_version, pruned, last.api_version, managed)
         pruned = self._with_dangling(in_last_version, pruned, value_type, last)
-        return pruned if last.api_version == version else self._convert(pruned, version)
+        return pruned if last.api_version == version else self._converted(pruned, version, _PRUNING)
 
     def _with_owned(self, merged: Object, pruned: Any, version: str, managed: Managed) -> Any:
         """Return `pruned` with the fields of `merged` restored that any manager owns.
@@ -282,7 +302,8 @@ class Updater:
             try:
                 value_type = self._type_for(owned_version)
                 if owned_version != current_version:
-                    merged, pruned = self._convert(merged, owned_version), self._convert(pruned, owned_version)
+                    merged = self._converted(merged, owned_version, _adding_back("merged", owned_version))
+                    pruned = self._converted(pruned, owned_version, _adding_back("pruned", owned_version))
             except MissingVersionError:
                 continue
             current_version = owned_version
@@ -294,7 +315,7 @@ class Updater:
                 fieldset.difference(with_named_fields(field_set(merged, value_type), value_type), kept),
                 value_type,
             )
-        return pruned if current_version == version else self._convert(pruned, version)
+        return pruned if current_version == version else self._converted(pruned, version, _PRUNING)
 
     @staticmethod
     def _with_dangling(merged: Object, pruned: Any, value_type: Type, last: Entry) -> Any:
@@ -319,14 +340,14 @@ class Updater:
         )
 
 
+def _adding_back(which: str, version: str) -> str:
+    """Return the beginning of the error for an object that cannot be converted while its owned fields are restored."""
+    return f"{_PRUNING}failed add back owned items: failed to convert {which} object at version {version}: "
+
+
 def _without(entry: Entry, *removed: FieldSet) -> Entry:
     fields = entry.fields
     for gone in removed:
         if gone:
             fields = fieldset.difference(fields, gone)
     return entry if fields is entry.fields else entry.owning(fields)
-
-
-def _applies_all_of(new: Entry, last: Entry) -> bool:
-    """Return whether an entry has all fields of the one before it, so that an apply removes none. Most applies do."""
-    return not last.fields or (new.api_version == last.api_version and not fieldset.difference(last.fields, new.fields))
