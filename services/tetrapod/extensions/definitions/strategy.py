@@ -41,6 +41,9 @@ class CrdStrategy(Strategy):
         new["status"] = copy_value(old.get("status") or {})
         _store_version(new)
 
+    def read_back(self, obj: Object) -> None:
+        _drop_empty_webhook(obj["spec"]["conversion"])
+
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
         _leave_loop(ctx, obj)
         return validate_create(obj)
@@ -130,13 +133,24 @@ def _leave_loop(ctx: Context, obj: Object) -> None:
         raise TakesTooLong
 
 
+def _drop_empty_webhook(conversion: Object) -> None:
+    """Remove a conversion webhook without a client configuration and review versions, in place.
+
+    Upstream's internal version has no field for it. Its stored form also lacks an empty list of review versions.
+    """
+    webhook = conversion.get("webhook")
+    if webhook is not None and webhook.get("clientConfig") is None and not webhook.get("conversionReviewVersions"):
+        del conversion["webhook"]
+
+
 def set_defaults(obj: Object) -> None:
     """Set the defaults of a definition in place.
 
     singular is the kind in lower case, and listKind is the kind with the suffix `List`. The conversion strategy is
-    None, and the port of a conversion webhook's Service 443. status.storedVersions is the storage version.
+    None, and the port of a conversion webhook's Service 443. status.storedVersions is the storage version. A conversion
+    webhook without fields is removed.
 
-    Upstream: apiextensions-apiserver/pkg/apis/apiextensions/v1/defaults.go.
+    Upstream: apiextensions-apiserver/pkg/apis/apiextensions/v1 (defaults.go, conversion.go).
     """
     spec = obj.get("spec") or {}
     names = spec.get("names") or {}
@@ -147,7 +161,10 @@ def set_defaults(obj: Object) -> None:
         names["listKind"] = f"{kind}List"
     if spec.get("conversion") is None:
         spec["conversion"] = {"strategy": "None"}
-    service = ((spec["conversion"].get("webhook") or {}).get("clientConfig") or {}).get("service")
+    webhook = spec["conversion"].get("webhook") or {}
+    if webhook.get("conversionReviewVersions") is None:
+        _drop_empty_webhook(spec["conversion"])
+    service = (webhook.get("clientConfig") or {}).get("service")
     if service is not None and service.get("port") is None:
         service["port"] = 443
     status = obj.get("status")
