@@ -93,9 +93,17 @@ def test_a_deprecated_version_names_the_best_one_that_is_not() -> None:
 
 
 def test_selectable_values_are_texts() -> None:
-    obj = {"spec": {"s": "x", "b": True, "i": 3, "o": {}}}
-    paths = ["spec.s", "spec.b", "spec.i", "spec.o", "spec.no"]
-    assert selected_values(obj, paths) == {"spec.s": "x", "spec.b": "true", "spec.i": "3", "spec.o": "", "spec.no": ""}
+    obj = {"spec": {"s": "x", "b": True, "i": 3, "n": None}}
+    paths = ["spec.s", "spec.b", "spec.i", "spec.n", "spec.no"]
+    assert selected_values(obj, paths) == {"spec.s": "x", "spec.b": "true", "spec.i": "3", "spec.n": "", "spec.no": ""}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1.5, "1.5"), (1e21, "1e+21"), ({}, "map[]"), ({"b": [1, None], "a": "x"}, "map[a:x b:[1 <nil>]]"), ([], "[]")],
+)
+def test_selectable_values_of_types_that_the_schema_no_longer_declares_are_texts(value: Any, text: str) -> None:
+    assert selected_values({"spec": value}, ["spec"]) == {"spec": text}
 
 
 TWO: Object = {"type": "object", "properties": {"x": {"type": "string"}, "y": {"type": "string"}}}

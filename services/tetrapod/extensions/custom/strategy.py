@@ -17,6 +17,7 @@ from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.copying import copy_object, copy_value
 from tetrapod.machinery.equality import identical
 from tetrapod.machinery.field import FieldError, distinct
+from tetrapod.machinery.golang.formatting import plain
 from tetrapod.machinery.golang.json_numbers import integral
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.metadata import repeated_update_errors, validate_kube_finalizers, validate_object_meta
@@ -178,15 +179,16 @@ def _finalizer_warning(name: str) -> str:
 def selected_values(obj: Object, paths: Iterable[str]) -> dict[str, str]:
     """Return the values of the fields at the given paths as text, by path.
 
-    Booleans become "true" and "false". The text is "" for a missing field and for a value other than a string, an
-    integer or a boolean.
+    The text is that of Go's `%v`, and "" for a missing field and for null. The values of a stored object may be lists
+    and maps if its schema has changed.
 
     Args:
         paths: paths with dots and without a leading one, such as "spec.size".
 
     Upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go, selectableFields
     """
-    return {path: _text(_at(obj, path)) for path in paths}
+    values = ((path, _at(obj, path)) for path in paths)
+    return {path: "" if value is None else plain(value) for path, value in values}
 
 
 def _at(value: Any, path: str) -> Any:
@@ -195,9 +197,3 @@ def _at(value: Any, path: str) -> Any:
             return None
         value = value.get(name)
     return value
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value) if isinstance(value, str | int) else ""
