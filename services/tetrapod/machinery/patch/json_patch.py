@@ -295,7 +295,10 @@ class _Document:
             members = container
             if isinstance(container, list):
                 members = self._elements(container)
-                key = _index(token, len(members), missing)
+                try:
+                    key = _index(token, len(members), "")
+                except JSONPatchError:
+                    raise JSONPatchError(f"{missing}: missing value") from None
             elif token not in container:
                 raise JSONPatchError(f"{missing}: missing value")
             child = members[key]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from typing import Any
 
 import pytest
@@ -176,3 +177,27 @@ def test_an_index_of_many_digits_does_not_apply() -> None:
         with pytest.raises(json_patch.JSONPatchError, match="value was not a proper array index"):
             json_patch.apply_operations({"a": [1]}, [{"op": "remove", "path": f"/a/{digits}"}])
     assert json_patch.apply({"a": [1]}, [{"op": "remove", "path": f"/a/{'0' * 30}"}]) == {"a": []}
+
+
+@pytest.mark.parametrize(
+    ("operation", "text"),
+    [
+        ({"op": "add", "value": 1}, "add operation failed to decode path: missing value"),
+        ({"op": "remove", "path": 1}, "remove operation failed to decode path: missing value"),
+        ({"op": "copy", "from": "/list"}, "copy operation failed to decode path: missing value"),
+        (
+            {"op": "move", "from": "/list/0"},
+            "move operation failed to decode path: operation missing path field: missing value",
+        ),
+        (
+            {"op": "add", "path": "/list/5/x", "value": 1},
+            'add operation does not apply: doc is missing path: "/list/5/x": missing value',
+        ),
+        ({"op": 1, "path": "/x"}, "Unexpected kind: unknown"),
+        ({"op": "frob", "path": "/x"}, "Unexpected kind: frob"),
+        ({"op": "replace", "path": "", "value": "x"}, "replace operation value must be object or array: %!w(<nil>)"),
+    ],
+)
+def test_failed_operations_have_upstreams_texts(operation: Any, text: str) -> None:
+    with pytest.raises(json_patch.JSONPatchError, match=f"^{re.escape(text)}$"):
+        json_patch.apply_operations(DOCUMENT, [operation])
