@@ -90,37 +90,36 @@ def _two(args: list[Node]) -> tuple[str, str]:
     return first.name, second.name
 
 
-def _variables(args: list[Node], plain: int) -> tuple[tuple[str, str], list[Node]]:
+def _variables(args: list[Node]) -> tuple[tuple[str, str], list[Node]]:
     """Return the names of a macro's variables ("" for a second one that it does not have), and its other arguments.
 
     Args:
-        args: all arguments.
-        plain: the number of arguments if there is one variable; one argument more means two variables.
+        args: all arguments: one or two variables and the predicate.
 
     Raises:
         MacroError: a variable is invalid.
     """
-    if len(args) == plain:
+    if len(args) == 2:
         return _one(args, "argument must be a simple name"), args[1:]
     return _two(args), args[2:]
 
 
 def _all(at: int, target: Node | None, args: list[Node]) -> Node:
-    names, (predicate,) = _variables(args, 2)
+    names, (predicate,) = _variables(args)
     condition = Call(at, "@not_strictly_false", [Ident(at, ACCU)])
     step = Call(at, "_&&_", [Ident(at, ACCU), predicate])
     return Comprehension(at, _target(target), names, ACCU, Literal(at, True), condition, step, Ident(at, ACCU))
 
 
 def _exists(at: int, target: Node | None, args: list[Node]) -> Node:
-    names, (predicate,) = _variables(args, 2)
+    names, (predicate,) = _variables(args)
     condition = Call(at, "@not_strictly_false", [Call(at, "!_", [Ident(at, ACCU)])])
     step = Call(at, "_||_", [Ident(at, ACCU), predicate])
     return Comprehension(at, _target(target), names, ACCU, Literal(at, False), condition, step, Ident(at, ACCU))
 
 
 def _exists_one(at: int, target: Node | None, args: list[Node]) -> Node:
-    names, (predicate,) = _variables(args, 2)
+    names, (predicate,) = _variables(args)
     more = Call(at, "_+_", [Ident(at, ACCU), Literal(at, 1)])
     step = Call(at, "_?_:_", [predicate, more, Ident(at, ACCU)])
     result = Call(at, "_==_", [Ident(at, ACCU), Literal(at, 1)])
