@@ -140,6 +140,6 @@ def _fields(table: Table, extension: int, value: Any) -> Iterable[bytes]:
             yield delimited(extension, text(1, name) + anything(2, item))
 
 
-def either(key: str, present: Value, absent: Value) -> Value:
-    """Return an encoder that uses `present` for values with the member `key` (`$ref`), and `absent` for others."""
-    return lambda field, value: present(field, value) if key in value else absent(field, value)
+def either(reference: Value, other: Value) -> Value:
+    """Return an encoder that uses `reference` for values with the member `$ref`, and `other` for those without."""
+    return lambda field, value: reference(field, value) if "$ref" in value else other(field, value)

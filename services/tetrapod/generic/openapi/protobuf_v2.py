@@ -117,7 +117,7 @@ def _parameter(field: int, value: Any) -> bytes:
     return wrapped(2, kind)(field, value)
 
 
-_parameters: Final[Value] = many(either("$ref", wrapped(2, _reference), wrapped(1, _parameter)))
+_parameters: Final[Value] = many(either(wrapped(2, _reference), wrapped(1, _parameter)))
 _RESPONSE: Final[Table] = {"description": (1, text), "schema": (2, wrapped(1, _schema))}
 _security: Final[Value] = many(wrapped(1, named(wrapped(1, many(text)))))
 _OPERATION: Final[Table] = {

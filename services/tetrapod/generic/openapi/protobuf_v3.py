@@ -67,7 +67,7 @@ def _components(others: Object, schemas: dict[str, bytes]) -> Iterator[bytes]:
 
 _reference: Final[Value] = message({"$ref": (1, text), "summary": (2, text), "description": (3, text)})
 _bare_schema: Final[Value] = message(lambda: _SCHEMA, 36)
-_schema: Final[Value] = either("$ref", wrapped(2, _reference), wrapped(1, _bare_schema))
+_schema: Final[Value] = either(wrapped(2, _reference), wrapped(1, _bare_schema))
 
 
 def _additional(field: int, value: Any) -> bytes:
