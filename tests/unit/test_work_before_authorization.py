@@ -56,7 +56,7 @@ _WORK: Final[dict[str, tuple[Callable[[Any], object], Callable[[int], Any]]]] = 
     ),
     "extra key": (extra_key, lambda size: "%41" * size),
     "headers to a backend": (
-        lambda headers: pass_through_headers(headers, "", ""),
+        lambda headers: pass_through_headers(headers, ""),
         lambda size: [(b"connection", b"a,b" * 9)] * size,
     ),
     "limits": (lambda headers: excess(b"/", headers), lambda size: [(b"a", b"b")] * size),

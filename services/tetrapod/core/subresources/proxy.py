@@ -82,7 +82,7 @@ async def forward_request(pool: BackendPool, endpoint: Endpoint, request: Reques
     escaped = quote(path or "/", safe=_SAFE)
     prefix = quote(request.path.removesuffix(path or "/"), safe=_SAFE)
     uri = forwarded_uri(escaped, prefix).encode("latin-1")
-    headers = [*pass_through_headers(request.headers, request.remote, ""), (b"x-forwarded-uri", uri)]
+    headers = [*pass_through_headers(request.headers, request.remote), (b"x-forwarded-uri", uri)]
     target = escaped + query
     host = next((value for name, value in request.headers if name == b"host"), b"").decode("latin-1")
     try:

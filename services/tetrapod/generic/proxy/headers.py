@@ -129,7 +129,7 @@ def forwarded_headers(
     return result
 
 
-def pass_through_headers(headers: HeaderList, remote: str, audit_id: str) -> HeaderList:
+def pass_through_headers(headers: HeaderList, remote: str) -> HeaderList:
     """Return the request headers for a backend that gets no identity headers, in a new list.
 
     Hop-by-hop headers, Host, framing, and the client's Authorization and identity headers are left out.
@@ -137,9 +137,8 @@ def pass_through_headers(headers: HeaderList, remote: str, audit_id: str) -> Hea
     Args:
         headers: the headers of the client.
         remote: the client's address, which is appended to X-Forwarded-For; "" for none.
-        audit_id: the Audit-ID header; "" for none.
     """
-    return _without(headers, _REPLACED, remote, audit_id)
+    return _without(headers, _REPLACED, remote, "")
 
 
 def _without(headers: HeaderList, dropped: Collection[bytes], remote: str, audit_id: str) -> HeaderList:

@@ -22,8 +22,9 @@ _CHUNK: Final = 1 << 20
 """The maximum size of a data frame. The length field has 24 bits."""
 
 
-def _control(kind: int, body: bytes, flags: int = 0) -> bytes:
-    return b"\x80\x03" + kind.to_bytes(2, "big") + bytes((flags,)) + len(body).to_bytes(3, "big") + body
+def _control(kind: int, body: bytes) -> bytes:
+    """Return a control frame without flags, whose byte precedes the 24 bits of the length."""
+    return b"\x80\x03" + kind.to_bytes(2, "big") + len(body).to_bytes(4, "big") + body
 
 
 class Session:

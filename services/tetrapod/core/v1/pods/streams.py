@@ -115,7 +115,7 @@ class _StreamRest(Rest):
             supported: whether the kubelet supports WebSocket. If it does not, a WebSocket connection is translated to
                 SPDY. An upgrade to SPDY is passed through in any case.
         """
-        pool, headers = self._backends.pool, pass_through_headers(request.headers, request.remote, "")
+        pool, headers = self._backends.pool, pass_through_headers(request.headers, request.remote)
         if not feature_gates.enabled(_TUNNELLED if streams is None else _TRANSLATED):
             return await forward(pool, kubelet, request, target=target, headers=headers, only_upgraded=True)
         translated = not (supported and feature_gates.enabled(_WEBSOCKET_FEATURE))
