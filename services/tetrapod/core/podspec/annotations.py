@@ -100,13 +100,12 @@ def _seccomp_profile(value: str, path: str) -> list[FieldError]:
     return [field.invalid(path, value, "must be a valid seccomp profile")]
 
 
-def annotation_changes(new: Object, old: Object, path: str) -> list[FieldError]:
+def annotation_changes(new: Object, old: Object) -> list[FieldError]:
     """Reject added, changed or removed AppArmor and mirror pod annotations.
 
     Args:
         new: the new metadata.
         old: the stored metadata.
-        path: the field path of the annotations, for errors.
     """
     new_annotations, old_annotations = new.get("annotations") or {}, old.get("annotations") or {}
     errors: list[FieldError] = []
@@ -114,14 +113,18 @@ def annotation_changes(new: Object, old: Object, path: str) -> list[FieldError]:
         if new_annotations.get(key) == value:
             continue
         if key.startswith(APP_ARMOR):
-            errors.append(field.forbidden(f"{path}[{key}]", "may not remove or update AppArmor annotations"))
+            errors.append(
+                field.forbidden(f"metadata.annotations[{key}]", "may not remove or update AppArmor annotations")
+            )
         if key == MIRROR:
-            errors.append(field.forbidden(f"{path}[{key}]", "may not remove or update mirror pod annotation"))
+            errors.append(
+                field.forbidden(f"metadata.annotations[{key}]", "may not remove or update mirror pod annotation")
+            )
     for key in new_annotations.keys() - old_annotations.keys():
         if key.startswith(APP_ARMOR):
-            errors.append(field.forbidden(f"{path}[{key}]", "may not add AppArmor annotations"))
+            errors.append(field.forbidden(f"metadata.annotations[{key}]", "may not add AppArmor annotations"))
         if key == MIRROR:
-            errors.append(field.forbidden(f"{path}[{key}]", "may not add mirror pod annotation"))
+            errors.append(field.forbidden(f"metadata.annotations[{key}]", "may not add mirror pod annotation"))
     return errors
 
 

@@ -50,7 +50,7 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     """
     status, old_status = new.get("status") or {}, old.get("status") or {}
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
-    errors = annotation_changes(new["metadata"], old["metadata"], "metadata.annotations")
+    errors = annotation_changes(new["metadata"], old["metadata"])
     errors += pod_annotations(new["metadata"], spec, "metadata.annotations")
     for i, condition in enumerate(status.get("conditions") or ()):
         if (condition.get("observedGeneration") or 0) < 0:

@@ -76,7 +76,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     gates (removed) and, while there are gates, node selector and node affinity (narrowed).
     """
     errors = metadata_and_spec(new)
-    errors += annotation_changes(new["metadata"], old["metadata"], "metadata.annotations")
+    errors += annotation_changes(new["metadata"], old["metadata"])
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     for kind in ("containers", "initContainers"):
         new_containers, old_containers = spec.get(kind) or [], old_spec.get(kind) or []
@@ -228,7 +228,7 @@ def validate_ephemeral_update(new: Object, old: Object) -> list[FieldError]:
     path = "spec.ephemeralContainers"
     if MIRROR in (old["metadata"].get("annotations") or {}):
         return [field.forbidden("[]", "static pods do not support ephemeral containers")]
-    errors = metadata_and_spec(new) + annotation_changes(new["metadata"], old["metadata"], "metadata.annotations")
+    errors = metadata_and_spec(new) + annotation_changes(new["metadata"], old["metadata"])
     new_by_name: dict[Any, Object] = {
         c.get("name"): c for c in (new.get("spec") or {}).get("ephemeralContainers") or ()
     }
