@@ -78,14 +78,9 @@ class Quantity:
         return _parse(format(value, ".17g") if isinstance(value, float) and value.is_integer() else str(value))
 
     @classmethod
-    def from_int(cls, value: int, fmt: Format = "DecimalSI") -> Quantity:
-        """Return the quantity of a whole number.
-
-        Args:
-            value: the amount in whole units.
-            fmt: the format of the text.
-        """
-        return cls(value * NANO, fmt)
+    def from_int(cls, value: int) -> Quantity:
+        """Return the quantity of a whole number, whose text has the format `DecimalSI`."""
+        return cls(value * NANO, "DecimalSI")
 
     def __str__(self) -> str:
         if not self.text:

@@ -130,7 +130,7 @@ class _TypedReader(Reader):
         if self._is_null(at, pointer=node.presence == "*" or name in _STRINGS):
             return None, at + 1
         if name in _STRINGS:
-            return self._string_of(at, later, "string")
+            return self._string_of(at, later)
         if node.type == "array":
             return self._list_of(at, later, node) if major == ARRAY else self._mismatch(at, go_type(node))
         if node.type == "object" and (node.properties or node.additional_properties is None):
@@ -140,7 +140,7 @@ class _TypedReader(Reader):
         if node.format == "byte":
             return self._bytes_of(at, later)
         if node.type == "string":
-            return self._string_of(at, later, "string")
+            return self._string_of(at, later)
         return self._scalar_of(at, node)
 
     def _is_null(self, at: int, *, pointer: bool) -> bool:
@@ -306,7 +306,7 @@ class _TypedReader(Reader):
             if self._data[at] == NULL:
                 at += 1
             else:
-                key, at = self._string_of(at, key_later, "string")
+                key, at = self._string_of(at, key_later)
             value, at = self.typed(at, later, element)
             if key in obj:
                 raise InvalidError(_duplicate(key, index))
@@ -323,9 +323,9 @@ class _TypedReader(Reader):
             items.append(item)
         return items, at if size is not None else at + 1
 
-    def _string_of(self, at: int, later: int, wanted: str) -> tuple[str, int]:
+    def _string_of(self, at: int, later: int) -> tuple[str, int]:
         if self._data[at] >> 5 not in (BYTES, TEXT):
-            self._mismatch(at, wanted)
+            self._mismatch(at, "string")
         self.error = ""
         text, at = self.value(at, 0, later)
         self._check()
@@ -354,7 +354,7 @@ class _TypedReader(Reader):
         if self._is_null(at, pointer=pointer):
             return None if pointer else "", at + 1
         if self._data[at] >> 5 in (BYTES, TEXT):
-            return self._string_of(at, later, "string")
+            return self._string_of(at, later)
         return self._integer_of(at, "int32")
 
     def _scalar_of(self, at: int, node: SchemaNode) -> tuple[Any, int]:
