@@ -65,7 +65,7 @@ class MergedDiscovery:
         """Return the APIGroups for /apis: first the aggregator's own, which has no APIService, then all others."""
         own = [group for source in self._local for group in source.groups() if group["name"] == GROUP]
         return own + [
-            documents.api_group(group, [group_version(obj).version for obj in members], typed=False)
+            documents.api_group(group, [group_version(obj).version for obj in members])
             for group, members in self._records.groups
             if group and group != GROUP
         ]

@@ -38,7 +38,7 @@ class CustomDiscovery:
         return []
 
     def groups(self) -> list[Object]:
-        return [documents.api_group(group, versions, typed=False) for group, versions in self._served().items()]
+        return [documents.api_group(group, versions) for group, versions in self._served().items()]
 
     def resources(self, group: str, version: str) -> Object | None:
         serving = self._of(group, version)

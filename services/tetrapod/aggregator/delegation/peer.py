@@ -148,7 +148,7 @@ class PeerService:
 
         Groups of custom resources are registered one by one as APIServices.
         """
-        return [documents.api_group(name, versions, typed=False) for name, versions in self._builtin.items() if name]
+        return [documents.api_group(name, versions) for name, versions in self._builtin.items() if name]
 
     def resources(self, group: str, version: str) -> Object | None:
         """Return None, because requests for the resources of a version are forwarded to the service."""

@@ -63,17 +63,15 @@ def _api_subresource(definition: ResourceDefinition, subresource: Subresource, v
     return document | {"kind": kind.kind if kind else definition.kind, "verbs": sorted(subresource.verbs)}
 
 
-def api_group(group: str, versions: Sequence[str], *, typed: bool = True) -> Object:
-    """Return the APIGroup of `/apis/GROUP`.
+def api_group(group: str, versions: Sequence[str]) -> Object:
+    """Return an APIGroup as an element of an APIGroupList, which has neither kind nor apiVersion.
 
     Args:
         group: the name of the group.
         versions: the versions in order of preference; at least one.
-        typed: whether the document has kind and apiVersion. An element of an APIGroupList has neither.
     """
     described = [{"groupVersion": f"{group}/{v}", "version": v} for v in versions]
-    document: Object = {"kind": "APIGroup", "apiVersion": "v1"} if typed else {}
-    return document | {"name": group, "versions": described, "preferredVersion": described[0]}
+    return {"name": group, "versions": described, "preferredVersion": described[0]}
 
 
 def aggregated_group(name: str, versions: Sequence[Object]) -> Object:

@@ -46,9 +46,7 @@ class DefinitionSource:
         return list(self._versions.get("", []))
 
     def groups(self) -> list[Object]:
-        return [
-            documents.api_group(group, versions, typed=False) for group, versions in self._versions.items() if group
-        ]
+        return [documents.api_group(group, versions) for group, versions in self._versions.items() if group]
 
     def resources(self, group: str, version: str) -> Object | None:
         definitions = self.definitions(group, version)
