@@ -134,7 +134,7 @@ class Decoder:
         except DecodeError as error:
             raise self._unrecognized(str(error), body) from None
         if self.custom and not kind:
-            raise self._missing_kind(body, media_type, obj, validation)
+            raise self._missing_kind(body, media_type, decoded.obj, validation)
         gvk = self._specified_kind(api_version, kind)
         if gvk.kind == self.kind.kind and gvk.api_version in self._also_accepts:
             gvk = self.kind
@@ -190,7 +190,7 @@ class Decoder:
             return self._schema()
         return structure_of(gvk) if is_registered(gvk.api_version, gvk.kind, self.kind.group) else None
 
-    def _missing_kind(self, body: bytes, media_type: str, obj: Object, validation: str) -> StatusError:
+    def _missing_kind(self, body: bytes, media_type: str, obj: Object | None, validation: str) -> StatusError:
         """Return the error for a custom object without a kind.
 
         If unknown fields are ignored, upstream's decoder is another one. It sees YAML as JSON, and its error has the
@@ -198,7 +198,7 @@ class Decoder:
 
         Args:
             body: the body, which the error quotes.
-            obj: the decoded body.
+            obj: the decoded body; None for null.
             validation: "Ignore", "Warn" or "Strict".
         """
         text = body.decode("utf-8", "replace")
@@ -206,7 +206,7 @@ class Decoder:
             return self._unrecognized(missing_kind(text), body)
         if media_type != JSON:
             text = json_serializer.go_escaped(orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)).decode()
-        group, version = GroupVersion.parse(obj.get("apiVersion") or "")
+        group, version = GroupVersion.parse((obj or {}).get("apiVersion") or "")
         unset = not version and group in ("", self.kind.group)
         return self._unfit(self.kind if unset else self.kind._replace(version=version), missing_kind(text))
 
