@@ -44,11 +44,18 @@ class Scene:
 
     def remove(self, path: str) -> None:
         """Delete an object with its finalizers, and wait until it has gone."""
-        for step in (
+        _, name = path.rsplit("/", 1)
+        steps: list[Step] = [
             {"request": f"DELETE {path}?gracePeriodSeconds=0&propagationPolicy=Background"},
             {"request": f"PATCH {path}", "patch": "merge", "body": {"metadata": {"finalizers": None}}},
             {"request": f"GET {path}", "until_status": 404},
-        ):
+        ]
+        if path == f"/api/v1/namespaces/{name}":
+            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            steps.insert(
+                1, {"request": f"PUT {path}/finalize", "body": {**body, "spec": {"finalizers": ["kubernetes"]}}}
+            )
+        for step in steps:
             self.pair.both(step, self.names)
 
     def exists(self, path: str) -> bool:
