@@ -245,7 +245,8 @@ def validate_token_request(spec: Object) -> list[FieldError]:
         errors.append(
             field.invalid("spec.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds")
         )
-    attestations = spec.get("attestations") or None
+    declared = spec.get("attestations")
+    attestations = None if declared is None else dict(sorted(declared.items()))  # errors quote the keys in order
     if _is_webhook(spec.get("boundObjectRef")):
         if len(spec["audiences"]) != 1:
             errors.append(
