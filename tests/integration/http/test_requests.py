@@ -123,8 +123,17 @@ async def test_an_expectation_that_is_not_met_gets_an_answer_with_its_headers(se
     assert "content-type" not in headers
 
 
-@pytest.mark.parametrize("chunks", ["-1\r\n", "0x1\r\n", "2\r\nabXX", "zz\r\n"])
-async def test_a_body_that_is_invalid_is_a_500_and_closes(serve: Serve, chunks: str) -> None:
+@pytest.mark.parametrize(
+    ("chunks", "text"),
+    [
+        ("-1\r\n", "invalid byte in chunk length"),
+        ("0x1\r\n", "invalid byte in chunk length"),
+        ("2\r\nabXX", "malformed chunked encoding"),
+        ("zz\r\n", "invalid byte in chunk length"),
+        ("f" * 17 + "\r\n", "http chunk length too large"),
+    ],
+)
+async def test_a_body_that_is_invalid_is_a_500_and_closes(serve: Serve, chunks: str, text: str) -> None:
     client = await Client.connect(await serve(echo))
     client.send(
         (
@@ -133,7 +142,7 @@ async def test_a_body_that_is_invalid_is_a_500_and_closes(serve: Serve, chunks: 
         ).encode()
     )
     status, _, body = await client.answer()
-    assert (status, orjson.loads(body)["message"]) == (500, "malformed chunked encoding")
+    assert (status, orjson.loads(body)["message"]) == (500, text)
     assert await client.reader.read() == b""
     await client.close()
 

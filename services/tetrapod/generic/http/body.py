@@ -22,6 +22,11 @@ _MALFORMED: Final = "malformed chunked encoding"
 """Upstream answers with the same text and code 500, because it treats every failure to read the body as an internal
 error.
 """
+_REASONS: Final = {
+    "Invalid character in chunk size": "invalid byte in chunk length",
+    "Chunk size overflow": "http chunk length too large",
+}
+"""Texts of Go's net/http/internal/chunked.go, by those of the parser."""
 
 
 class IncomingBody:
@@ -32,7 +37,7 @@ class IncomingBody:
     Attributes:
         length: the Content-Length of the request; -1 if the header is missing.
         complete: whether the whole body has arrived.
-        broken: whether the received bytes are not a valid body.
+        broken: the error of received bytes that are not a valid body; "" for valid ones.
         expects_continue: whether the client waits for `100 Continue`.
         gone: whether the client has closed the connection.
         done: whether the response has been sent: further pieces of the body are discarded.
@@ -54,7 +59,7 @@ class IncomingBody:
 
     length: int
     complete: bool
-    broken: bool
+    broken: str
     expects_continue: bool
     gone: bool
     done: bool
@@ -112,13 +117,16 @@ class IncomingBody:
         if self._waiter is not None:
             self._wake()
 
-    def mark_body_malformed(self) -> None:
+    def mark_body_malformed(self, reason: str) -> None:
         """Mark the body as malformed.
 
         Reads then raise StatusError 500 after the pieces that have arrived, and the connection closes after the
         response.
+
+        Args:
+            reason: the text of the parser's error; "" for none.
         """
-        self.broken = True
+        self.broken = _REASONS.get(reason, _MALFORMED)
         self.keep_alive = False
         self._wake()
 
@@ -187,11 +195,11 @@ class IncomingBody:
         if self.gone:
             raise ClientGone
         if self.broken:
-            raise StatusError(500, "", _MALFORMED)
+            raise StatusError(500, "", self.broken)
         self._request_more()
         self._waiter = asyncio.get_running_loop().create_future()
         await self._waiter
         if self.gone and not self._chunks and not self.complete:
             raise ClientGone
         if self.broken and not self._chunks:
-            raise StatusError(500, "", _MALFORMED)
+            raise StatusError(500, "", self.broken)

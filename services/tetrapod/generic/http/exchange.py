@@ -116,7 +116,7 @@ class Exchange(IncomingBody):
         self.head_only = request.method == "HEAD"
         self.length = -1
         self.complete = False
-        self.broken = False
+        self.broken = ""
         self.expects_continue = False
         self.gone = False
         self.done = False

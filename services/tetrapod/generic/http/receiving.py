@@ -147,8 +147,8 @@ class ReceivingProtocol(HttpToolsProtocol):
             self._feed_raw_target(data)
         except httptools.HttpParserUpgrade as upgrade:
             self._begin_upgrade(data[upgrade.args[0] :])
-        except httptools.HttpParserError:
-            self._handle_malformed()
+        except httptools.HttpParserError as error:
+            self._handle_malformed(str(error))
         if self.in_head:
             self.head_size = self.head_size or len(data)
             if len(self.headers) > MAX_HEADERS:
@@ -260,13 +260,18 @@ class ReceivingProtocol(HttpToolsProtocol):
             too_large(*(excess(self.url, self.headers) or (431, f"the request's head is longer than {MAX_HEAD} bytes")))
         )
 
-    def _handle_malformed(self) -> None:
+    def _handle_malformed(self, reason: str = "") -> None:
+        """Reject a malformed request, or mark its body as malformed if its head has been handled.
+
+        Args:
+            reason: the text of the parser's error; "" for none.
+        """
         exchange = self.waiting[-1] if self.waiting else self.exchange
         if self.in_head or exchange is None or exchange.complete:
             self.reject(400, "Bad Request")
         else:
             self.connection_state = BROKEN
-            exchange.mark_body_malformed()
+            exchange.mark_body_malformed(reason)
 
     def _feed_unknown_method(self, data: bytes) -> None:
         """Parse a request whose method llhttp does not know, with GET in its place; `method` keeps the real one.
