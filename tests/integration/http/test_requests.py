@@ -88,6 +88,7 @@ async def test_any_token_is_a_method(serve: Serve, method: str) -> None:
     ("raw", "text"),
     [
         ("GET apis HTTP/1.1\r\nHost: x\r\n\r\n", "400 Bad Request"),
+        ("GET *?x=y HTTP/1.1\r\nHost: x\r\n\r\n", "400 Bad Request"),
         ("GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n", "400 Bad Request"),
         ("GET / HTTP/1.1\r\nHost: a b\r\n\r\n", "400 Bad Request: malformed Host header"),
         ("GET / HTTP/1.1\r\n\r\n", "400 Bad Request: missing required Host header"),

@@ -37,7 +37,7 @@ def parse_target(target: bytes) -> Target | None:
         None for a target that Go answers with 400.
     """
     raw, _, query = target.partition(b"?")
-    if not raw.startswith(b"/") and raw != b"*":
+    if not raw.startswith(b"/") and target != b"*":
         if (match := _ABSOLUTE.match(raw)) is None:
             return None
         raw = raw[match.end() :] or b"/"
