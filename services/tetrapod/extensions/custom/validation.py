@@ -170,7 +170,8 @@ class CustomValidator:
             return []
         if any(e.type in _BLOCKING for e in errors):
             return [invalid("<nil>", None, _NOT_CHECKED)]
-        unsuited = old is not None and not all(has_declared_types(self._node, obj) for obj in (new, old))
+        # A valid new object differs from its schema only where it equals the old one.
+        unsuited = old is not None and not has_declared_types(self._node, old)
         run = Run(on_loop=on_loop, unsuited=unsuited)
         began = time.perf_counter()
         self._rules.validate("", new, old, run, Ratchet(correlation))

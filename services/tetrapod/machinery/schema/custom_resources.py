@@ -84,7 +84,8 @@ def read_back(node: SchemaNode, obj: Object, *, defaults: bool) -> None:
     """
     pruning.prune(node, obj)
     objectmeta.repair_embedded(node, obj)
-    defaulting.drop_nulls(node, obj)
+    if defaulting.may_have_nulls(node):
+        defaulting.drop_nulls(node, obj)
     if defaults:
         set_defaults(node, obj)
 

@@ -57,6 +57,20 @@ def drop_nulls(node: SchemaNode, value: Any) -> None:
                 drop_nulls(node.items, item)
 
 
+def may_have_nulls(node: SchemaNode) -> bool:
+    """Return whether a valid value of a schema may have members that `drop_nulls` removes.
+
+    Validation accepts null for a schema without a type. The answer is computed once and cached in the node.
+    """
+    known: bool | None = node.compiled.get("nulls")
+    if known is None:
+        below = (*node.properties.values(), node.additional_properties, node.items)
+        known = node.compiled["nulls"] = (not node.type and not node.nullable) or any(
+            may_have_nulls(child) for child in below if child is not None
+        )
+    return known
+
+
 def _defaulter(node: SchemaNode) -> Defaulter | None:
     if "defaults" not in node.compiled:
         node.compiled["defaults"] = _compile(node)
