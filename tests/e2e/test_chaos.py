@@ -93,7 +93,11 @@ def test_a_fault_can_be_repeated_in_the_directory_of_an_earlier_run(tmp_path: Pa
     settings = {"CHAOS_FAULTS": "kill-embedded", "CHAOS_SECONDS": "1", "CHAOS_DIRECTORY": str(tmp_path)}
     for _ in range(2):
         done = subprocess.run(
-            [sys.executable, "-m", "chaos"], check=False, env={**os.environ, **settings}, capture_output=True
+            [sys.executable, "-m", "chaos"],
+            check=False,
+            cwd=Path(__file__).parents[1],
+            env={**os.environ, **settings},
+            capture_output=True,
         )
         assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "kill-embedded" / "history.jsonl").exists()
