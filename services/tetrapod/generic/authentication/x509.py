@@ -61,10 +61,12 @@ class X509Authenticator:
         trusted = self._pool.client_of(request)
         if trusted is None:
             return None
-        der = request.peer_certificates[0] if request.peer_certificates else b""
         if isinstance(trusted, str):
-            return Rejected((identified(der, trusted) if der else trusted,))
+            if not request.peer_certificates:  # the TLS handshake rejected it, and the error already names it
+                return Rejected((trusted,))
+            return Rejected((identified(request.peer_certificates[0], trusted),))
         _EXPIRATION.observe((), trusted.expires - time.time())
+        der = request.peer_certificates[0]
         user = self._users.get(der) or self._users.recall(der)
         if user is None:
             try:

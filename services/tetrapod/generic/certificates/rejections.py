@@ -5,6 +5,7 @@ Upstream: crypto/x509/verify.go; staging/src/k8s.io/apiserver/pkg/authentication
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -32,7 +33,7 @@ def rejection_error(der: bytes, code: int, text: str) -> str:
     if certificate is None:
         return f"x509: {text}"
     begins, expires = certificate.not_valid_before_utc.timestamp(), certificate.not_valid_after_utc.timestamp()
-    reason = validity_error(begins, expires, datetime.now(UTC).timestamp())
+    reason = validity_error(begins, expires, time.time())
     if not reason:
         reason = f"x509: {text}"
         if code in _UNKNOWN_AUTHORITY_CODES:
