@@ -103,33 +103,32 @@ def _double(value: Any) -> float:
     return float(value)
 
 
-def _int(value: Any) -> Any:
-    if value.__class__ is not int:
-        raise EvaluationError(_NULL if value is None else f"invalid data, expected int, got {type_name(value)}")
-    return value
+def _of_class(python_class: type, name: str) -> Callable[[Any], Any]:
+    """Return a function that returns values of a class, and raises EvaluationError for others.
+
+    Args:
+        python_class: the class.
+        name: its name in Go, for errors.
+    """
+
+    def checked(value: Any) -> Any:
+        if value.__class__ is not python_class:
+            raise EvaluationError(_NULL if value is None else f"invalid data, expected {name}, got {type_name(value)}")
+        return value
+
+    return checked
 
 
-def _bool(value: Any) -> Any:
-    if value.__class__ is not bool:
-        raise EvaluationError(_NULL if value is None else f"invalid data, expected bool, got {type_name(value)}")
-    return value
+_int = _of_class(int, "int")
+_bool = _of_class(bool, "bool")
+_text = _of_class(str, "string")
+"""For strings. Validation also accepts lists where a schema has a string with a format."""
 
 
 def _int_or_string(value: Any) -> Any:
     if value.__class__ not in (int, str):
         text = "invalid data, expected XIntOrString value to be either a string or integer"
         raise EvaluationError(_NULL if value is None else text)
-    return value
-
-
-def _text(value: Any) -> Any:
-    """Return a value that must be a string.
-
-    Raises:
-        EvaluationError: it is not. Validation also accepts lists where a schema has a string with a format.
-    """
-    if value.__class__ is not str:
-        raise EvaluationError(_NULL if value is None else f"invalid data, expected string, got {type_name(value)}")
     return value
 
 
