@@ -21,7 +21,7 @@ from tetrapod.machinery.protobuf.wire import delimited, varint
 from tetrapod.machinery.quantity import FORMAT_TEXT
 from tetrapod.machinery.serializer import json
 from tetrapod.machinery.serializer.errors import DecodeError
-from tetrapod.machinery.serializer.raw_json import Verbatim, go_text
+from tetrapod.machinery.serializer.raw_json import raw_text
 from tetrapod.machinery.timestamps import format_micro, format_time, parse
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -82,7 +82,7 @@ def _raw_extension(value: Any) -> bytes:
     """Encode a RawExtension with the text in which it was sent, or, if that is not known, with Go's."""
     if value is None:
         return b""
-    return delimited(b"\x0a", value.text.encode() if isinstance(value, Verbatim) else go_text(value))
+    return delimited(b"\x0a", raw_text(value))
 
 
 def _strings(values: list[str]) -> bytes:

@@ -118,9 +118,14 @@ def _compacted(raw: bytes) -> bytes:
     return go_escaped(_TOKENS.sub(rb"\1", raw))
 
 
+def raw_text(value: Any) -> bytes:
+    """Return the JSON text that Go keeps of a RawExtension with this value: the one that was sent, if it is known."""
+    return value.text.encode() if isinstance(value, Verbatim) else go_text(value)
+
+
 def text_size(value: Any) -> int:
-    """Return the number of bytes of the JSON text that Go keeps of a RawExtension with this value."""
-    return len(value.text.encode() if isinstance(value, Verbatim) else go_text(value))
+    """Return the number of bytes of `raw_text`."""
+    return len(raw_text(value))
 
 
 def remember(obj: Object, path: RawPath, body: bytes) -> None:
