@@ -15,15 +15,9 @@ from tetrapod.generic.endpoints.apply import ApplyPatching, CborApplyPatching
 from tetrapod.generic.endpoints.field_management import manager_name
 from tetrapod.generic.endpoints.large_objects import set_large
 from tetrapod.generic.endpoints.options import APPLY, APPLY_CBOR, WriteOptions, decode_write_options
-from tetrapod.generic.endpoints.patch_types import (
-    DocumentPatching,
-    JSONPatching,
-    MergePatching,
-    PatchMechanism,
-    StrategicPatching,
-)
+from tetrapod.generic.endpoints.patch_types import JSONPatching, MergePatching, PatchMechanism, StrategicPatching
 from tetrapod.generic.endpoints.path_identity import check_name, ensure_namespace
-from tetrapod.generic.endpoints.quoted_objects import Touched, sort_touched_field
+from tetrapod.generic.endpoints.quoted_objects import sort_touched_field
 from tetrapod.generic.endpoints.request_body import read_body
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.endpoints.update import Writing
@@ -125,21 +119,20 @@ def _revised(scope: Scope, mechanism: PatchMechanism, name: str, current: Object
         current: the stored object, which may be modified; None or an object without uid if it is absent.
     """
     paths = raw_paths(scope.definition.group, scope.definition.kind)
-    by_text = isinstance(mechanism, DocumentPatching)
     texts: list[Any] = []
     if current is not None:
         texts = fields_at(current, paths)
-        forget_texts(current, paths, compact=by_text)
+        forget_texts(current, paths, compact=mechanism.patches_text)
     exists = current is not None and current["metadata"].get("uid")
     new = mechanism.revise(current) if current is not None and exists else mechanism.create(name)
     if exists and mechanism.unchanged:
         put_fields(new, paths, texts)
         return new
     if paths:
-        touched = mechanism.touched(current) if isinstance(mechanism, DocumentPatching) else Touched(deep=True)
+        touched = mechanism.touched(current)
         for path in paths:
             sort_touched_field(new, path, touched)
-        add_go_texts(new, paths, sent=by_text)
+        add_go_texts(new, paths, sent=mechanism.patches_text)
     return new
 
 

@@ -57,7 +57,11 @@ class PatchMechanism:
 
     Attributes:
         unchanged: whether upstream keeps the stored object, except for its managed fields, instead of a new one.
+        patches_text: whether upstream applies the patch to the JSON text of the object, in which the members of
+            RawExtension fields have the order in which they were sent.
     """
+
+    patches_text = False
 
     def __init__(self, scope: Scope, validation: str, manager: str) -> None:
         self.scope = scope
@@ -78,6 +82,13 @@ class PatchMechanism:
     def may_grow(self) -> bool:
         """Whether the new object can be much larger than the patch and the stored object."""
         return False
+
+    def touched(self, current: Object | None) -> Touched | None:
+        """Return the objects and lists whose members upstream sorts; None for no object.
+
+        `current` is the object before the patch. By default it is all of them, as Go encodes maps.
+        """
+        return Touched(deep=True)
 
     def create(self, name: str) -> Object:
         """Return the new object, for a name that does not exist yet.
@@ -284,6 +295,8 @@ class DocumentPatching(Patching):
     objects that the patch traversed. In other objects of a built-in kind they are in the order of the Go structs, and
     those of a custom object are all sorted. Values that the patch inserted keep the order in which they were sent.
     """
+
+    patches_text = True
 
     def touched(self, current: Object | None) -> Touched | None:
         """Return the objects and lists that the patch traverses, or None if it traverses nothing.
