@@ -54,6 +54,11 @@ def deadline() -> float:
     return _DEADLINE.get()
 
 
+def is_limited() -> bool:
+    """Return whether the work in this context has a deadline, because it runs on the event loop."""
+    return _DEADLINE.get() < math.inf
+
+
 def check_time(seconds: float = 0.0) -> None:
     """Check that a step that takes `seconds` ends before the deadline of `on_event_loop`, if there is one.
 

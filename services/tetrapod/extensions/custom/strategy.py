@@ -79,13 +79,13 @@ class CustomStrategy(Strategy):
 
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
         errors = distinct(validate_object_meta(obj["metadata"], self.namespaced, self.validate_name))
-        return self.version_of(ctx).validator.create(self.in_version(ctx, obj), errors, on_loop=not ctx.large)
+        return self.version_of(ctx).validator.create(self.in_version(ctx, obj), errors)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         # The registry has already reported these errors about metadata; upstream reports them twice.
         repeated = repeated_update_errors(new, old)
         return self.version_of(ctx).validator.update(
-            self.in_version(ctx, new), self.in_version(ctx, old), repeated, ctx.warnings, on_loop=not ctx.large
+            self.in_version(ctx, new), self.in_version(ctx, old), repeated, ctx.warnings
         )
 
     def warnings_on_create(self, ctx: Context, obj: Object) -> list[str]:
@@ -148,7 +148,7 @@ class CustomStatusStrategy(CustomStrategy):
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         repeated = repeated_update_errors(new, old)
         return self.version_of(ctx).validator.status(
-            self.in_version(ctx, new), self.in_version(ctx, old), repeated, ctx.warnings, on_loop=not ctx.large
+            self.in_version(ctx, new), self.in_version(ctx, old), repeated, ctx.warnings
         )
 
     def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:

@@ -53,8 +53,8 @@ COMPILED.append(lambda seconds: _COMPILATION.observe((), seconds))
 class CustomValidator:
     """The validator of custom resources in one version.
 
-    With `on_loop=True`, its methods raise TakesTooLong if CEL rules take too long for the event loop. The caller then
-    repeats the call in a thread with `on_loop=False`, which has no such limit.
+    In `long_work.on_event_loop`, its methods raise TakesTooLong if CEL rules take too long. The caller then repeats the
+    call in a thread, which has no such limit.
 
     Args:
         node: the root of the version's schema.
@@ -66,24 +66,22 @@ class CustomValidator:
         self._scale = scale
         self._rules = RuleValidator(node, root=True)
 
-    def create(self, obj: Object, errors: list[FieldError], *, on_loop: bool = False) -> list[FieldError]:
+    def create(self, obj: Object, errors: list[FieldError]) -> list[FieldError]:
         """Return the errors of a new object; [] if it is valid.
 
         Args:
             errors: those of its metadata, with which the result begins.
 
         Raises:
-            TakesTooLong: `on_loop` is set, and CEL rules take too long for the event loop.
+            TakesTooLong: CEL rules take too long for the event loop, on which this runs.
         """
         errors = errors + validation.validate(self._node, obj)
         errors += self._scale_spec(obj) + self._scale_status(obj)
         errors += objectmeta.validate_embedded(self._node, obj)
         errors += listtypes.validate(self._node, obj)
-        return errors + self._by_rules(obj, None, errors, [], on_loop)
+        return errors + self._by_rules(obj, None, errors, [])
 
-    def update(
-        self, new: Object, old: Object, errors: list[FieldError], warnings: list[str], *, on_loop: bool = False
-    ) -> list[FieldError]:
+    def update(self, new: Object, old: Object, errors: list[FieldError], warnings: list[str]) -> list[FieldError]:
         """Return the errors of an update. Values that did not change may be invalid (ratcheting).
 
         Args:
@@ -91,20 +89,18 @@ class CustomValidator:
             warnings: receives the CEL errors that ratcheting tolerates.
 
         Raises:
-            TakesTooLong: `on_loop` is set, and CEL rules take too long for the event loop.
+            TakesTooLong: CEL rules take too long for the event loop, on which this runs.
         """
         correlation = Correlation(self._node, new, old)
         errors = errors + validation.validate(self._node, new, correlation=correlation)
         errors += self._scale_spec(new) + self._scale_status(new)
         errors += objectmeta.validate_embedded(self._node, new)
         errors += self._new_duplicates(new, old)
-        errors += self._by_rules(new, old, errors, warnings, on_loop, correlation)
+        errors += self._by_rules(new, old, errors, warnings, correlation)
         RATCHETING.observe((), sum(correlation.spent))
         return errors
 
-    def status(
-        self, new: Object, old: Object, errors: list[FieldError], warnings: list[str], *, on_loop: bool = False
-    ) -> list[FieldError]:
+    def status(self, new: Object, old: Object, errors: list[FieldError], warnings: list[str]) -> list[FieldError]:
         """Return the errors of a status update. Values that did not change may be invalid (ratcheting).
 
         By the schema, only the status is validated; CEL rules apply to the whole object.
@@ -114,13 +110,13 @@ class CustomValidator:
             warnings: receives the CEL errors that ratcheting tolerates.
 
         Raises:
-            TakesTooLong: `on_loop` is set, and CEL rules take too long for the event loop.
+            TakesTooLong: CEL rules take too long for the event loop, on which this runs.
         """
         correlation = Correlation(self._node, new, old)
         errors = errors + self._status_alone(new, correlation)
         errors += self._scale_status(new)
         errors += self._new_duplicates(new, old)
-        errors += self._by_rules(new, old, errors, warnings, on_loop, correlation)
+        errors += self._by_rules(new, old, errors, warnings, correlation)
         RATCHETING.observe((), sum(correlation.spent))
         return errors
 
@@ -153,7 +149,6 @@ class CustomValidator:
         old: Object | None,
         errors: list[FieldError],
         warnings: list[str],
-        on_loop: bool,
         correlation: Correlation | None = None,
     ) -> list[FieldError]:
         """Return the errors of the CEL rules.
@@ -163,7 +158,6 @@ class CustomValidator:
             errors: the errors of metadata and schema. If one of them prevents the evaluation, the result is one error
                 that says so.
             warnings: receives the errors that ratcheting tolerates.
-            on_loop: whether to raise TakesTooLong if the rules take too long for the event loop.
             correlation: the stored values by position in the new object; None on create.
         """
         if self._rules.empty:
@@ -172,7 +166,7 @@ class CustomValidator:
             return [invalid("<nil>", None, _NOT_CHECKED)]
         # A valid new object differs from its schema only where it equals the old one.
         unsuited = old is not None and not has_declared_types(self._node, old)
-        run = Run(on_loop=on_loop, unsuited=unsuited)
+        run = Run(unsuited=unsuited)
         began = time.perf_counter()
         self._rules.validate("", new, old, run, Ratchet(correlation))
         EVALUATION.observe((), time.perf_counter() - began)

@@ -14,7 +14,7 @@ from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.json_numbers import integral
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.long_work import TakesTooLong
+from tetrapod.machinery.long_work import TakesTooLong, is_limited
 from tetrapod.machinery.metadata import repeated_update_errors
 from tetrapod.machinery.schema.cel_rule_errors import has_rules
 from tetrapod.machinery.schema.crd_schema import unkeyed_sets, unrecognized_formats
@@ -45,11 +45,11 @@ class CrdStrategy(Strategy):
         _drop_empty_webhook(obj["spec"]["conversion"])
 
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
-        _leave_loop(ctx, obj)
+        _leave_loop(obj)
         return validate_create(obj)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        _leave_loop(ctx, new)
+        _leave_loop(new)
         return repeated_update_errors(new, old) + validate_update(new, old)
 
     def warnings_on_create(self, ctx: Context, obj: Object) -> list[str]:
@@ -123,13 +123,13 @@ def _set_warnings(crd: Object) -> list[str]:
     return [text.format(kind) for kind in sorted(kinds)]
 
 
-def _leave_loop(ctx: Context, obj: Object) -> None:
+def _leave_loop(obj: Object) -> None:
     """Raise TakesTooLong if a schema has CEL rules and the hook runs on the event loop; the caller then uses a thread.
 
     Compiling rules and evaluating them on defaults would block the event loop.
     """
     schemas = ((version.get("schema") or {}).get("openAPIV3Schema") for version in obj["spec"].get("versions") or ())
-    if not ctx.large and any(has_rules(schema) for schema in schemas if schema):
+    if is_limited() and any(has_rules(schema) for schema in schemas if schema):
         raise TakesTooLong
 
 

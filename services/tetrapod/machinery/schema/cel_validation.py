@@ -17,7 +17,7 @@ from tetrapod.machinery.field import FieldError, child, duplicate, forbidden, in
 from tetrapod.machinery.golang.json_numbers import has_whole_floats
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.long_work import TakesTooLong
+from tetrapod.machinery.long_work import TakesTooLong, is_limited
 from tetrapod.machinery.schema.cel_rules import CompiledRule, compile_rules
 from tetrapod.machinery.schema.correlation import Ratchet, by_keys, keys_of
 from tetrapod.machinery.schema.structural import build
@@ -46,9 +46,10 @@ class _Stop(Exception):
 class Run:
     """The state of the validation of one object: its errors and warnings, and the remaining cost budget.
 
+    A validation that runs on the event loop (`long_work.on_event_loop`) raises TakesTooLong instead of taking long.
+
     Attributes:
         budget: the CEL cost that may still be spent; negative after the validation has ended early.
-        on_loop: whether the validation runs on the event loop. It then raises TakesTooLong instead of taking long.
         unsuited: whether the new or the existing object may have values of other types than the schema declares.
         errors: the errors so far.
         warnings: the failures that ratcheting tolerates, because the update did not change the failing value.
@@ -56,11 +57,11 @@ class Run:
     """
 
     budget: int = BUDGET
-    on_loop: bool = False
     unsuited: bool = False
     errors: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     compiled: int = 0
+    _on_loop: bool = field(default_factory=is_limited)
 
     def compiles(self, rules: list[Object]) -> None:
         """Count the characters of rules that are about to be compiled.
@@ -72,7 +73,7 @@ class Run:
             TakesTooLong: the run is on the event loop, and compiling the rules takes too long for it.
         """
         self.compiled += sum(len(rule.get("rule") or "") + len(rule.get("messageExpression") or "") for rule in rules)
-        if self.on_loop and (self.compiled > _QUICK_TEXT or _ENGINE not in sys.modules):
+        if self._on_loop and (self.compiled > _QUICK_TEXT or _ENGINE not in sys.modules):
             raise TakesTooLong
 
     def evaluate(self, program: Program, values: dict[str, Any]) -> tuple[Any, Exception | None, int]:
@@ -91,7 +92,7 @@ class Run:
         from tetrapod.machinery.cel.errors import CelError, CostLimitExceeded
 
         meter, quick_budget = Meter(), self.budget - BUDGET + _QUICK_COST
-        limit = max(min(quick_budget, PER_CALL_LIMIT), 0) if self.on_loop else PER_CALL_LIMIT
+        limit = max(min(quick_budget, PER_CALL_LIMIT), 0) if self._on_loop else PER_CALL_LIMIT
         try:
             return program.evaluate(values, meter, limit), None, meter.cost
         except CostLimitExceeded as error:

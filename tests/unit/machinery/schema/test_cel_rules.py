@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tetrapod.machinery.long_work import TakesTooLong
+from tetrapod.machinery.long_work import TakesTooLong, on_event_loop
 from tetrapod.machinery.schema.cel_validation import RuleValidator, Run
 from tetrapod.machinery.schema.correlation import Correlation, Ratchet
 from tetrapod.machinery.schema.structural import build
@@ -71,9 +71,10 @@ def test_expensive_validation_runs_off_the_event_loop() -> None:
         }
     )
     assert errors(rules, [1]) == []  # compiled now
-    rules.validate("", {"spec": [1, 2]}, None, Run(on_loop=True))
-    with pytest.raises(TakesTooLong):
-        rules.validate("", {"spec": list(range(300))}, None, Run(on_loop=True))
+    with on_event_loop(10.0):
+        rules.validate("", {"spec": [1, 2]}, None, Run())
+        with pytest.raises(TakesTooLong):
+            rules.validate("", {"spec": list(range(300))}, None, Run())
     assert errors(rules, list(range(300))) == []
 
 
