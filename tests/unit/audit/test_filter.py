@@ -81,9 +81,9 @@ async def test_an_unexpected_exception_is_logged_in_the_stage_panic() -> None:
 
 
 async def test_a_rejection_is_reported_whole() -> None:
-    refused = forbidden(GroupResource("", "pods"), "b", "no")
-    (event,) = await ends(refused)
-    assert event["stage"] == "ResponseComplete" and event["responseStatus"]["message"] == refused.message
+    rejected = forbidden(GroupResource("", "pods"), "b", "no")
+    (event,) = await ends(rejected)
+    assert event["stage"] == "ResponseComplete" and event["responseStatus"]["message"] == rejected.message
 
 
 async def test_a_client_that_disconnects_is_recorded() -> None:

@@ -73,9 +73,9 @@ SUBDOMAIN = (
     ],
 )
 def test_a_bad_policy_is_rejected_with_upstreams_text(text: str, problem: str) -> None:
-    with pytest.raises(PolicyError) as refused:
+    with pytest.raises(PolicyError) as rejected:
         parse_policy(text.encode())
-    assert str(refused.value) == problem
+    assert str(rejected.value) == problem
 
 
 def test_unknown_fields_are_warned_about(caplog: pytest.LogCaptureFixture) -> None:
@@ -87,9 +87,9 @@ def test_unknown_fields_are_warned_about(caplog: pytest.LogCaptureFixture) -> No
 
 
 def test_a_policy_file_that_does_not_exist_is_named() -> None:
-    with pytest.raises(PolicyError) as refused:
+    with pytest.raises(PolicyError) as rejected:
         read_policy("/nonexistent/policy.yaml")
-    assert str(refused.value) == (
+    assert str(rejected.value) == (
         'loading audit policy file: failed to read file path "/nonexistent/policy.yaml": '
         "open /nonexistent/policy.yaml: no such file or directory"
     )
@@ -119,9 +119,9 @@ def test_a_policy_file_that_does_not_exist_is_named() -> None:
     ],
 )
 def test_bad_flags_are_rejected_with_upstreams_text(log: LogOptions, problem: str) -> None:
-    with pytest.raises(ValueError) as refused:
+    with pytest.raises(ValueError) as rejected:
         AuditOptions(log=log).build()
-    assert str(refused.value) == problem
+    assert str(rejected.value) == problem
 
 
 def test_without_a_policy_or_a_backend_nothing_is_audited() -> None:

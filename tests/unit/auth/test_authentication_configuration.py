@@ -58,9 +58,9 @@ STRUCT = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind stri
     ],
 )
 def test_an_invalid_file_is_rejected_with_upstreams_message(data: bytes, text: str) -> None:
-    with pytest.raises(ValueError) as refused:
+    with pytest.raises(ValueError) as rejected:
         load_configuration(data)
-    assert str(refused.value) == text
+    assert str(rejected.value) == text
 
 
 def test_without_the_gate_no_issuer_selects_its_egress() -> None:
@@ -181,9 +181,9 @@ def test_conditions_need_anonymous_access() -> None:
 
 def test_the_servers_own_issuer_is_rejected_as_duplicate() -> None:
     authenticator = from_flags(OidcFlags("https://kubernetes.default.svc", "a"))["jwt"][0]
-    with pytest.raises(ValueError) as refused:
+    with pytest.raises(ValueError) as rejected:
         compile_authenticator(authenticator, ["https://kubernetes.default.svc"])
-    assert str(refused.value) == (
+    assert str(rejected.value) == (
         'issuer.url: Invalid value: "https://kubernetes.default.svc": URL must not overlap with disallowed issuers: '
         "[https://kubernetes.default.svc]"
     )

@@ -77,9 +77,9 @@ HEAD = b"apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguratio
     ],
 )
 def test_invalid_configurations_have_upstreams_errors(data: bytes, text: str) -> None:
-    with pytest.raises(ValueError) as refused:
+    with pytest.raises(ValueError) as rejected:
         checked(data)
-    assert str(refused.value) == text
+    assert str(rejected.value) == text
 
 
 def test_a_reload_may_not_lose_what_is_built_in() -> None:

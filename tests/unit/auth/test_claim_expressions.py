@@ -59,9 +59,9 @@ def test_claims_are_an_object_with_maps_in_it(text: str, value: Any) -> None:
     ],
 )
 def test_claims_have_neither_size_nor_membership(text: str, message: str) -> None:
-    with pytest.raises(ExpressionError) as refused:
+    with pytest.raises(ExpressionError) as rejected:
         _evaluate(text)
-    assert str(refused.value) == f"expression '{text}' resulted in error: {message}"
+    assert str(rejected.value) == f"expression '{text}' resulted in error: {message}"
 
 
 def test_iterating_over_claims_with_an_escaped_name_is_an_error() -> None:

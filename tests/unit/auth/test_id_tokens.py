@@ -56,9 +56,9 @@ def test_missing_and_null_claims_are_empty(claims: dict[str, Any], token: IdToke
     ],
 )
 def test_claims_of_the_wrong_type_have_the_texts_of_go(claims: dict[str, Any], text: str) -> None:
-    with pytest.raises(BadClaim) as refused:
+    with pytest.raises(BadClaim) as rejected:
         decode_id_token(claims)
-    assert str(refused.value) == text
+    assert str(rejected.value) == text
 
 
 def test_the_first_claim_of_the_wrong_type_is_reported_unless_a_later_time_or_audience_is_wrong() -> None:

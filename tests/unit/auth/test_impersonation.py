@@ -52,7 +52,7 @@ async def become(
     return request.user
 
 
-async def refusal(
+async def rejection(
     handler: Handler, requestor: UserInfo, *headers: tuple[str, str], path: str = "/api/v1/namespaces/ns/pods"
 ) -> str:
     with pytest.raises(StatusError) as caught:
@@ -114,21 +114,21 @@ async def test_rejections_name_the_first_mode_that_applies() -> None:
     handler = chain()
     me = '"system:serviceaccount:ns:default"'
     where = 'in API group "" in the namespace "ns"'
-    assert await refusal(handler, SA, ("Impersonate-User", "admin")) == (
+    assert await rejection(handler, SA, ("Impersonate-User", "admin")) == (
         f'pods is forbidden: User {me} cannot impersonate-on:user-info:list resource "pods" {where}'
     )
-    assert f'cannot impersonate-on:serviceaccount:list resource "pods" {where}' in await refusal(
+    assert f'cannot impersonate-on:serviceaccount:list resource "pods" {where}' in await rejection(
         handler, SA, ("Impersonate-User", "system:serviceaccount:kube-system:default")
     )
-    assert "impersonate-on:associated-node:list" in await refusal(handler, SA, ("Impersonate-User", "system:node:n1"))
-    assert "impersonate-on:arbitrary-node:list" in await refusal(handler, SA, ("Impersonate-User", "system:node:n2"))
-    assert await refusal(
+    assert "impersonate-on:associated-node:list" in await rejection(handler, SA, ("Impersonate-User", "system:node:n1"))
+    assert "impersonate-on:arbitrary-node:list" in await rejection(handler, SA, ("Impersonate-User", "system:node:n2"))
+    assert await rejection(
         handler, SA, ("Impersonate-User", "system:node:n1"), ("Impersonate-Group", "system:nodes")
     ) == (
         f'users "system:node:n1" is forbidden: User {me} cannot impersonate resource "users" in API group "" at '
         "the cluster scope"
     )
-    assert "impersonate-on:user-info:get path" in await refusal(
+    assert "impersonate-on:user-info:get path" in await rejection(
         handler, SA, ("Impersonate-User", "alice"), path="/healthz"
     )
 
@@ -136,12 +136,12 @@ async def test_rejections_name_the_first_mode_that_applies() -> None:
 async def test_rejections_are_those_of_the_classic_mode_once_it_was_used() -> None:
     handler = chain(rule("impersonate", "users", "eve", group=""))
     assert (await become(handler, SA, ("Impersonate-User", "eve"))).name == "eve"
-    assert 'users "admin" is forbidden' in await refusal(handler, SA, ("Impersonate-User", "admin"))
+    assert 'users "admin" is forbidden' in await rejection(handler, SA, ("Impersonate-User", "admin"))
 
 
 async def test_a_constrained_user_needs_both_rights() -> None:
     on = {"verbs": ["impersonate-on:user-info:list"], "apiGroups": [""], "resources": ["pods"]}
-    assert 'cannot impersonate:user-info resource "users" in API group "authentication.k8s.io"' in await refusal(
+    assert 'cannot impersonate:user-info resource "users" in API group "authentication.k8s.io"' in await rejection(
         chain(on), SA, ("Impersonate-User", "eve")
     )
     handler = chain(on, rule("impersonate:user-info", "users", "eve"))
@@ -162,7 +162,7 @@ async def test_constrained_modes_reject_although_rbac_allows(header: tuple[str, 
         "apiGroups": ["*"],
         "resources": ["*"],
     }
-    assert text in await refusal(chain(everything), SA, ("Impersonate-User", "eve"), header)
+    assert text in await rejection(chain(everything), SA, ("Impersonate-User", "eve"), header)
 
 
 async def test_a_pod_can_be_allowed_to_impersonate_only_its_own_node() -> None:
@@ -172,9 +172,9 @@ async def test_a_pod_can_be_allowed_to_impersonate_only_its_own_node() -> None:
     user = await become(handler, SA, ("Impersonate-User", "system:node:n1"))
     assert (user.name, user.groups) == ("system:node:n1", ("system:nodes", "system:authenticated"))
     assert user.extra == {}
-    await refusal(handler, SA, ("Impersonate-User", "system:node:n2"))
+    await rejection(handler, SA, ("Impersonate-User", "system:node:n2"))
 
 
 async def test_impersonation_without_a_user_is_a_bad_request() -> None:
-    message = await refusal(chain(), ADMIN, ("Impersonate-Group", "x"))
+    message = await rejection(chain(), ADMIN, ("Impersonate-Group", "x"))
     assert "without impersonating a user name" in message

@@ -78,9 +78,9 @@ def test_inline_keys_are_not_readable_by_other_users(tmp_path: Path) -> None:
     ],
 )
 def test_errors_have_client_gos_messages(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(ValueError) as refused:
+    with pytest.raises(ValueError) as rejected:
         read_kubeconfig(write(tmp_path, text))
-    assert str(refused.value) == told
+    assert str(rejected.value) == told
 
 
 @pytest.mark.parametrize(
@@ -97,23 +97,24 @@ def test_errors_have_client_gos_messages(tmp_path: Path, text: str, told: str) -
 )
 def test_other_files_are_rejected(tmp_path: Path, text: str, told: str) -> None:
     path = write(tmp_path, text)
-    with pytest.raises(ValueError) as refused:
+    with pytest.raises(ValueError) as rejected:
         read_kubeconfig(path)
-    assert str(refused.value) == f'error loading config file "{path}": {told}'
+    assert str(rejected.value) == f'error loading config file "{path}": {told}'
 
 
 @pytest.mark.parametrize("url", ["http://proxy:3128", "socks5://proxy:1080", "nonsense"])
 def test_a_proxy_of_the_cluster_is_rejected_instead_of_ignored(tmp_path: Path, url: str) -> None:
-    with pytest.raises(ValueError) as refused:
+    with pytest.raises(ValueError) as rejected:
         read_kubeconfig(write(tmp_path, GOOD % (f", proxy-url: '{url}'", "token: a")))
     assert (
-        str(refused.value) == 'cluster "c" has a proxy-url, which is not supported: the server must be reached directly'
+        str(rejected.value)
+        == 'cluster "c" has a proxy-url, which is not supported: the server must be reached directly'
     )
 
 
 @pytest.mark.parametrize("field", ["as: jane", "as-uid: u", "as-groups: [a]", "as-user-extra: {a: [b]}"])
 def test_impersonation_is_rejected_instead_of_ignored(tmp_path: Path, field: str) -> None:
-    with pytest.raises(ValueError) as refused:
+    with pytest.raises(ValueError) as rejected:
         read_kubeconfig(write(tmp_path, GOOD % ("", f"token: a, {field}")))
     name = field.partition(":")[0]
-    assert str(refused.value) == f"users with the field {name} cannot be used: impersonation is not supported"
+    assert str(rejected.value) == f"users with the field {name} cannot be used: impersonation is not supported"

@@ -34,13 +34,13 @@ def op(verb: Verb, began: float, ended: float = math.inf, name: str = "a", **mor
     )
     for field, value in more.items():
         setattr(operation, field, value)
-    if operation.outcome is Outcome.REFUSED or operation.status:
+    if operation.outcome is Outcome.REJECTED or operation.status:
         assert operation.ended < math.inf
     return operation
 
 
-def refused(verb: Verb, began: float, ended: float, status: int, **more: Any) -> Operation:
-    return op(verb, began, ended, outcome=Outcome.REFUSED, status=status, **more)
+def rejected(verb: Verb, began: float, ended: float, status: int, **more: Any) -> Operation:
+    return op(verb, began, ended, outcome=Outcome.REJECTED, status=status, **more)
 
 
 def seen(revision: int, mark: str, count: int = 0, uid: str = "u1") -> Seen:

@@ -12,7 +12,7 @@ from chaos.checker.order import check_order
 from chaos.checker.reads import check_reads
 from chaos.checker.writes import check_writes
 from chaos.history import Operation, Outcome, Verb
-from unit.chaos.histories import KIND, VERSIONS, op, refused, seen, truth, writes
+from unit.chaos.histories import KIND, VERSIONS, op, rejected, seen, truth, writes
 
 
 def rules(operations: list[Operation]) -> set[str]:
@@ -34,10 +34,10 @@ READS = [
     op(Verb.GET, 3.5, 3.6, seen=seen(10, "create"), cached=True),  # may be old
     # not older than that revision: it was current until 11
     op(Verb.GET, 3.5, 3.6, seen=seen(10, "create"), at_least=11),
-    refused(Verb.GET, 7.1, 7.2, 404),
-    refused(Verb.CREATE, 5.1, 5.2, 409, mark="in vain"),
-    refused(Verb.UPDATE, 5.1, 5.2, 409, mark="too late", expected=10),
-    refused(Verb.PATCH, 7.1, 7.2, 404, mark="nothing there"),
+    rejected(Verb.GET, 7.1, 7.2, 404),
+    rejected(Verb.CREATE, 5.1, 5.2, 409, mark="in vain"),
+    rejected(Verb.UPDATE, 5.1, 5.2, 409, mark="too late", expected=10),
+    rejected(Verb.PATCH, 7.1, 7.2, 404, mark="nothing there"),
     op(Verb.LIST, 3.5, 3.9, name="", revision=13, items={"a": seen(12, "update", 1), "b": seen(11, "other", 0, "u2")}),
     op(Verb.LIST, 7.5, 7.9, name="", revision=15, items={"b": seen(11, "other", 0, "u2")}),
 ]
@@ -70,11 +70,11 @@ PLANTED = {
     "a read of what had been overwritten": ([op(Verb.GET, 3.1, 3.2, seen=seen(10, "create"))], "stale"),
     "a read of what had been deleted": ([op(Verb.GET, 7.1, 7.2, seen=seen(14, "patch", 1))], "stale"),
     # true after the deletion, which has not begun
-    "nothing, where something was": ([refused(Verb.GET, 5.1, 5.9, 404)], "order"),
-    "nothing, to somebody who wrote": ([refused(Verb.PATCH, 3.1, 5.9, 404, mark="x")], "order"),
-    "AlreadyExists where nothing was": ([refused(Verb.CREATE, 7.1, 7.9, 409, mark="x")], "order"),
-    "nothing, where something is for good": ([refused(Verb.GET, 10, 11, 404)], "stale"),
-    "a conflict with nobody": ([refused(Verb.UPDATE, 1.1, 1.9, 409, mark="x", expected=10)], "stale"),
+    "nothing, where something was": ([rejected(Verb.GET, 5.1, 5.9, 404)], "order"),
+    "nothing, to somebody who wrote": ([rejected(Verb.PATCH, 3.1, 5.9, 404, mark="x")], "order"),
+    "AlreadyExists where nothing was": ([rejected(Verb.CREATE, 7.1, 7.9, 409, mark="x")], "order"),
+    "nothing, where something is for good": ([rejected(Verb.GET, 10, 11, 404)], "stale"),
+    "a conflict with nobody": ([rejected(Verb.UPDATE, 1.1, 1.9, 409, mark="x", expected=10)], "stale"),
     "a list that is older than what was known": (
         [
             op(
@@ -130,7 +130,7 @@ def test_an_unrequested_write_is_found() -> None:
 
 def test_a_rejected_write_that_was_made_is_found() -> None:
     operations = writes()
-    operations[3] = refused(Verb.PATCH, 4, 5, 409, mark="patch")
+    operations[3] = rejected(Verb.PATCH, 4, 5, 409, mark="patch")
     assert "made up" in rules(operations)
 
 

@@ -26,23 +26,23 @@ def with_keys(**files: Any) -> Options:
     return Options(authentication=AuthenticationFlags(service_accounts=ServiceAccountFlags(**files)))
 
 
-def refusal(options: Options) -> str:
-    with pytest.raises(click.ClickException) as refused:
+def rejection(options: Options) -> str:
+    with pytest.raises(click.ClickException) as rejected:
         auth_options(options, CertificatePool(b""), CertificatePool(b""), reserve_services=False)
-    return refused.value.message
+    return rejected.value.message
 
 
 def test_the_file_with_a_broken_key_is_named(tmp_path: Path) -> None:
     broken, sound = tmp_path / "broken", tmp_path / "sound"
     broken.write_bytes(BROKEN)
     sound.write_bytes(KEY)
-    assert refusal(with_keys(signing_key_file=str(broken))) == (
+    assert rejection(with_keys(signing_key_file=str(broken))) == (
         f"failed to parse service-account-issuer-key-file: error reading private key file {broken}: "
         "data does not contain a valid RSA or ECDSA private key"
     )
     verifying = with_keys(signing_key_file=str(sound), key_file=(str(sound), str(broken)))
     assert (
-        refusal(verifying)
+        rejection(verifying)
         == f"error reading public key file {broken}: data does not contain any valid RSA or ECDSA public keys"
     )
 

@@ -37,7 +37,7 @@ def test_an_empty_list_may_have_no_items() -> None:
 def test_events_are_reduced_except_for_other_kinds_of_objects() -> None:
     change = json.dumps({"type": "ADDED", "object": {"metadata": {"name": "a"}, "spec": {}}}).encode()
     assert decode_event(Named, change) == {"type": "ADDED", "object": {"metadata": {"name": "a"}}}
-    refusal = {"type": "ERROR", "object": {"kind": "Status", "code": 410}}
-    assert decode_event(Named, json.dumps(refusal).encode()) == refusal
+    rejection = {"type": "ERROR", "object": {"kind": "Status", "code": 410}}
+    assert decode_event(Named, json.dumps(rejection).encode()) == rejection
     bookmark = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "9"}}}
     assert decode_event(Named, json.dumps(bookmark).encode()) == bookmark

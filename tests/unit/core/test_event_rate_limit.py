@@ -45,7 +45,7 @@ def event(
     )
 
 
-def refusal(plugin: EventRateLimit, asked: Attributes) -> str:
+def rejection(plugin: EventRateLimit, asked: Attributes) -> str:
     """Return the error message for the client, empty if the event is admitted."""
     if not plugin.handles(asked):
         return ""
@@ -71,23 +71,23 @@ def test_events_count_together_by_the_type_of_the_limit(
 ) -> None:
     clock = Clock()
     plugin = EventRateLimit([Limit(type_, qps=2, burst=1)], clock)
-    assert refusal(plugin, event()) == ""
-    assert refusal(plugin, same) == f"Too many requests: limit reached on type {type_} for key {key}"
-    assert other is None or refusal(plugin, other) == ""
+    assert rejection(plugin, event()) == ""
+    assert rejection(plugin, same) == f"Too many requests: limit reached on type {type_} for key {key}"
+    assert other is None or rejection(plugin, other) == ""
     clock.now = 0.5
-    assert refusal(plugin, same) == ""
+    assert rejection(plugin, same) == ""
 
 
 def test_every_limit_is_reported_that_is_reached() -> None:
     plugin = EventRateLimit([Limit("Server", 1, 1), Limit("Namespace", 1, 1)], Clock())
-    assert refusal(plugin, event()) == ""
+    assert rejection(plugin, event()) == ""
     told = "[limit reached on type Server for key , limit reached on type Namespace for key a]"
-    assert refusal(plugin, event()) == f"Too many requests: {told}"
+    assert rejection(plugin, event()) == f"Too many requests: {told}"
 
 
 def test_dry_runs_and_events_of_the_other_group_are_not_counted() -> None:
     plugin = EventRateLimit([Limit("Server", 1, 1)], Clock())
-    assert [refusal(plugin, asked) for asked in (event(dry_run=True), event(group="events.k8s.io"), event())] == [
+    assert [rejection(plugin, asked) for asked in (event(dry_run=True), event(group="events.k8s.io"), event())] == [
         "",
         "",
         "",
@@ -97,7 +97,14 @@ def test_dry_runs_and_events_of_the_other_group_are_not_counted() -> None:
 def test_a_bucket_that_has_been_forgotten_is_full_again() -> None:
     plugin = EventRateLimit([Limit("Namespace", 1, 1, cache_size=2)], Clock())
     asked = ["a", "b", "a", "c", "a", "b"]  # c evicts b, because a was used more recently
-    assert [bool(refusal(plugin, event(namespace))) for namespace in asked] == [False, False, True, False, True, False]
+    assert [bool(rejection(plugin, event(namespace))) for namespace in asked] == [
+        False,
+        False,
+        True,
+        False,
+        True,
+        False,
+    ]
 
 
 @given(st.integers(1, 50), st.integers(1, 50), st.lists(st.floats(0, 2), max_size=60))
@@ -141,9 +148,9 @@ def test_unknown_fields_of_a_configuration_are_ignored() -> None:
     ],
 )
 def test_an_invalid_configuration_is_rejected(limits: str, told: str) -> None:
-    with pytest.raises(ValueError) as refused:
+    with pytest.raises(ValueError) as rejected:
         read_limits(configuration(limits))
-    assert str(refused.value) == told
+    assert str(rejected.value) == told
 
 
 def test_a_configuration_of_another_kind_is_rejected() -> None:

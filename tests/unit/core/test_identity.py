@@ -68,7 +68,7 @@ async def test_only_expired_leases_are_deleted() -> None:
     assert list(leases.objects) == ["fresh"]
 
 
-class Refusing(Leases):
+class Rejecting(Leases):
     async def create(self, gvr: Any, namespace: str, obj: Object) -> Object:
         raise StatusError(403, "Forbidden", "a webhook does not like it")
 
@@ -76,6 +76,6 @@ class Refusing(Leases):
 async def test_a_lease_that_admission_rejects_keeps_no_server_from_starting() -> None:
     lifecycle, namespaces = Lifecycle(), asyncio.Event()
     namespaces.set()
-    IdentityLease(cast(Client, Refusing()), "vm", "10.1.1.1:6443", namespaces).register(lifecycle)
+    IdentityLease(cast(Client, Rejecting()), "vm", "10.1.1.1:6443", namespaces).register(lifecycle)
     await asyncio.wait_for(lifecycle.start(), 10)
     await lifecycle.stop()

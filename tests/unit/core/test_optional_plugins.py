@@ -69,15 +69,15 @@ def test_updates_without_a_new_image_are_not_changed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "refused"), [(["kubernetes.io/hostname"], ""), (["kubernetes.io/hostname", "zone"], "zone"), ([], "")]
+    ("keys", "rejected"), [(["kubernetes.io/hostname"], ""), (["kubernetes.io/hostname", "zone"], "zone"), ([], "")]
 )
-def test_required_anti_affinity_is_limited_to_the_hostname_topology(keys: list[str], refused: str) -> None:
+def test_required_anti_affinity_is_limited_to_the_hostname_topology(keys: list[str], rejected: str) -> None:
     terms = [{"topologyKey": key} for key in keys]
     asked = written(pod("a", affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}))
-    if not refused:
+    if not rejected:
         asyncio.run(LimitPodHardAntiAffinityTopology().validate(asked))
         return
-    with pytest.raises(StatusError, match=f"has TopologyKey {refused} but only key kubernetes.io/hostname is allowed"):
+    with pytest.raises(StatusError, match=f"has TopologyKey {rejected} but only key kubernetes.io/hostname is allowed"):
         asyncio.run(LimitPodHardAntiAffinityTopology().validate(asked))
 
 

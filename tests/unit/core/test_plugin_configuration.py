@@ -62,9 +62,9 @@ def test_a_file_that_does_not_exist_matters_to_the_plugin_that_is_made(tmp_path:
     ],
 )
 def test_a_file_of_another_kind_is_rejected(tmp_path: Path, text: str, error: str) -> None:
-    with pytest.raises(Unconfigurable) as refused:
+    with pytest.raises(Unconfigurable) as rejected:
         configuration(tmp_path, text)
-    assert str(refused.value) == f"failed to read plugin config: {error}"
+    assert str(rejected.value) == f"failed to read plugin config: {error}"
 
 
 def test_a_legacy_file_configures_only_plugins_that_supported_it(tmp_path: Path) -> None:
@@ -87,9 +87,9 @@ def test_selectors_of_namespaces_may_be_written_loosely() -> None:
     ("selector", "error"), [("x", "invalid selector: [x]"), ("a=b=c", "invalid selector: [a b c]")]
 )
 def test_an_invalid_selector_is_a_server_error(selector: str, error: str) -> None:
-    with pytest.raises(StatusError) as refused:
+    with pytest.raises(StatusError) as rejected:
         labels_of(selector)
-    assert (refused.value.code, refused.value.reason, refused.value.message) == (500, "", error)
+    assert (rejected.value.code, rejected.value.reason, rejected.value.message) == (500, "", error)
 
 
 def test_tolerations_are_checked_as_those_of_pods() -> None:
@@ -127,9 +127,9 @@ def test_tolerations_are_checked_as_those_of_pods() -> None:
     ],
 )
 def test_an_invalid_image_policy_backend_is_rejected(policy: str, error: str) -> None:
-    with pytest.raises(ValueError) as refused:
+    with pytest.raises(ValueError) as rejected:
         read_image_policy(f"imagePolicy: {{{policy}}}".encode())
-    assert str(refused.value) == error
+    assert str(rejected.value) == error
 
 
 def test_a_missing_image_policy_backend_is_an_error() -> None:
@@ -150,13 +150,13 @@ def test_pod_security_has_defaults_and_exemptions() -> None:
 
 
 def test_errors_in_defaults_and_exemptions_are_reported_together() -> None:
-    with pytest.raises(ValueError) as refused:
+    with pytest.raises(ValueError) as rejected:
         read_policy(
             (
                 f"{SECURITY}defaults: {{enforce: strict, warn-version: v2.0}}\nexemptions: {{usernames: ['', a, a]}}"
             ).encode()
         )
-    assert str(refused.value) == (
+    assert str(rejected.value) == (
         '[defaults.enforce: Invalid value: "strict": must be one of privileged, baseline, restricted, '
         'defaults.warn-version: Invalid value: "v2.0": must be "latest" or "v1.x", '
         'exemptions.usernames[0]: Invalid value: "": username must not be empty, '
@@ -205,8 +205,8 @@ def test_resources_limited_to_quotas_are_configured() -> None:
     ],
 )
 def test_webhooks_of_files_are_rejected(content: str, error: str) -> None:
-    with pytest.raises(ValueError) as refused:
+    with pytest.raises(ValueError) as rejected:
         read_webhook_configuration(
             f"apiVersion: apiserver.config.k8s.io/v1\nkind: WebhookAdmissionConfiguration\n{content}".encode()
         )
-    assert str(refused.value) == error
+    assert str(rejected.value) == error

@@ -42,7 +42,7 @@ def complaint(path: Path, text: str, *, reload: bool = False) -> str:
 
 
 IDENTITY = "[{identity: {}}]"
-REFUSED = {
+REJECTED = {
     HEAD: "resources: Required value: at least one resources is required",
     configuration(
         ("[]", IDENTITY)
@@ -135,16 +135,16 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("text", REFUSED)
+@pytest.mark.parametrize("text", REJECTED)
 def test_a_bad_configuration_is_rejected_with_upstreams_message(tmp_path: Path, text: str) -> None:
     found = complaint(tmp_path / "config.yaml", text)
-    assert REFUSED[text] in found
+    assert REJECTED[text] in found
     stage = "building transformers" if "masked by earlier rule" in found or "KMSv1" in found else "parsing file"
     assert found.startswith(f"error while {stage}: ")
 
 
 def test_encryption_keys_are_never_in_messages(tmp_path: Path) -> None:
-    with_keys = [text for text in REFUSED if SECRET in text]
+    with_keys = [text for text in REJECTED if SECRET in text]
     assert with_keys
     for text in with_keys:
         assert SECRET not in complaint(tmp_path / "config.yaml", text)

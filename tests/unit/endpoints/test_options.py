@@ -19,10 +19,10 @@ from tetrapod.machinery.golang.query import Query
 from tetrapod.machinery.status import StatusError
 
 
-def refusal(call: Any, *args: Any, **kwargs: Any) -> StatusError:
-    with pytest.raises(StatusError) as refused:
+def rejection(call: Any, *args: Any, **kwargs: Any) -> StatusError:
+    with pytest.raises(StatusError) as rejected:
         call(*args, **kwargs)
-    return refused.value
+    return rejected.value
 
 
 def test_the_first_of_repeated_parameters_counts() -> None:
@@ -40,7 +40,7 @@ def test_the_first_of_repeated_parameters_counts() -> None:
     ],
 )
 def test_numbers_are_parsed_like_gos(value: str, problem: str) -> None:
-    error = refusal(decode_list_options, {"limit": value})
+    error = rejection(decode_list_options, {"limit": value})
     assert (error.code, error.message) == (400, f'strconv.ParseInt: parsing "{value}": {problem}')
 
 
@@ -84,13 +84,13 @@ def test_a_watch_without_a_version_begins_with_the_current_state() -> None:
     ],
 )
 def test_conflicting_list_options_are_invalid(query: dict[str, str], message: str) -> None:
-    error = refusal(validate_list_options, decode_list_options(query))
+    error = rejection(validate_list_options, decode_list_options(query))
     assert (error.code, error.message) == (422, f'ListOptions.meta.k8s.io "" is invalid: {message}')
 
 
 def test_write_options_are_reported_in_upstreams_order() -> None:
     query = "dryRun=bad&fieldManager=a%00b&fieldValidation=bad&force=true"
-    error = refusal(decode_write_options, Query(query), "PatchOptions", apply=False)
+    error = rejection(decode_write_options, Query(query), "PatchOptions", apply=False)
     assert error.details is not None
     assert [cause["field"] for cause in error.details["causes"]] == [
         "force",
@@ -101,14 +101,14 @@ def test_write_options_are_reported_in_upstreams_order() -> None:
 
 
 def test_an_apply_needs_a_manager_and_may_be_forced() -> None:
-    error = refusal(decode_write_options, Query(""), "PatchOptions", apply=True)
+    error = rejection(decode_write_options, Query(""), "PatchOptions", apply=True)
     assert "fieldManager: Required value: is required for apply patch" in error.message
     options = decode_write_options(Query("fieldManager=m&force="), "PatchOptions", apply=True)
     assert options == WriteOptions(field_manager="m", force=True)
 
 
 def test_a_long_field_manager_is_not_repeated() -> None:
-    error = refusal(decode_write_options, Query(f"fieldManager={'a' * 129}"), "UpdateOptions")
+    error = rejection(decode_write_options, Query(f"fieldManager={'a' * 129}"), "UpdateOptions")
     assert (
         error.message
         == 'UpdateOptions.meta.k8s.io "" is invalid: fieldManager: Too long: may not be more than 128 bytes'
@@ -130,13 +130,13 @@ def test_delete_options_of_a_query_have_names_of_their_own() -> None:
 def test_delete_options_of_any_version_are_taken_and_nothing_else() -> None:
     body = {"kind": "DeleteOptions", "apiVersion": "v9", "dryRun": ["All"], "nope": 1}
     assert delete_options_from_body(body, b"") == {"dryRun": ["All"]}
-    other = refusal(delete_options_from_body, {"kind": "ConfigMap", "apiVersion": "v1"}, b"")
+    other = rejection(delete_options_from_body, {"kind": "ConfigMap", "apiVersion": "v1"}, b"")
     assert 'no kind "ConfigMap" is registered for version "v1"' in other.message
-    assert refusal(delete_options_from_body, {"gracePeriodSeconds": "abc"}, b"").code == 400
+    assert rejection(delete_options_from_body, {"gracePeriodSeconds": "abc"}, b"").code == 400
 
 
 def test_delete_options_are_validated() -> None:
-    error = refusal(validate_delete_options, {"orphanDependents": True, "propagationPolicy": "bad", "dryRun": ["x"]})
+    error = rejection(validate_delete_options, {"orphanDependents": True, "propagationPolicy": "bad", "dryRun": ["x"]})
     assert error.details is not None
     assert [cause["reason"] for cause in error.details["causes"]] == [
         "FieldValueInvalid",
@@ -145,4 +145,4 @@ def test_delete_options_are_validated() -> None:
     ]
     unsafe = {"ignoreStoreReadErrorWithClusterBreakingPotential": True}
     validate_delete_options(unsafe)
-    assert "is not allowed with DELETECOLLECTION" in refusal(validate_delete_options, unsafe, collection=True).message
+    assert "is not allowed with DELETECOLLECTION" in rejection(validate_delete_options, unsafe, collection=True).message

@@ -64,9 +64,9 @@ def raw(text: str) -> str:
     ],
 )
 def test_an_invalid_token_is_rejected_with_upstreams_message(token: str, why: str) -> None:
-    with pytest.raises(ValueError) as refused:
+    with pytest.raises(ValueError) as rejected:
         decode(token)
-    assert str(refused.value) == PREFIX + why
+    assert str(rejected.value) == PREFIX + why
 
 
 def test_a_token_may_begin_at_the_root() -> None:

@@ -16,7 +16,7 @@ FIELD = "Go struct field TracingConfiguration.TracingConfiguration"
 
 
 @pytest.mark.parametrize(
-    ("text", "refusal"),
+    ("text", "rejection"),
     [
         (f"{HEAD}foo: 1\n", f'{DECODE}strict decoding error: unknown field "foo"'),
         (
@@ -52,12 +52,12 @@ FIELD = "Go struct field TracingConfiguration.TracingConfiguration"
         ),
     ],
 )
-def test_an_invalid_file_is_rejected(tmp_path: Path, text: str, refusal: str) -> None:
+def test_an_invalid_file_is_rejected(tmp_path: Path, text: str, rejection: str) -> None:
     file = tmp_path / "tracing.yaml"
     file.write_text(text)
     with pytest.raises(ValueError) as caught:
         read_configuration(str(file))
-    assert str(caught.value) == refusal
+    assert str(caught.value) == rejection
 
 
 def test_a_missing_file_is_reported(tmp_path: Path) -> None:

@@ -123,14 +123,14 @@ DISTINGUISHED_FROM_ABSENT: Final = frozenset(
 generation.
 """
 _SELECTOR: Final = ("matchLabels", "matchExpressions")
-_REFUSED_METADATA: Final = ("ownerReferences", "finalizers", "managedFields")
+_UNSET_METADATA: Final = ("ownerReferences", "finalizers", "managedFields")
 """The lists in the metadata of a template of claims, which must be unset."""
 DISTINGUISHED_BELOW: Final[dict[Field, tuple[str, ...]]] = {
     (f"{_CORE}PodTemplateSpec", "metadata"): ("labels",),
     **{(f"{_CORE}{kind}", "resources"): ("claims",) for kind in ("PodSpec", "Container")},
     (f"{_CORE}EphemeralContainer", "resources"): ("limits", "requests", "claims"),
-    (f"{_CORE}PersistentVolumeClaimTemplate", "metadata"): _REFUSED_METADATA,
-    ("io.k8s.api.resource.v1.ResourceClaimTemplateSpec", "metadata"): _REFUSED_METADATA,
+    (f"{_CORE}PersistentVolumeClaimTemplate", "metadata"): _UNSET_METADATA,
+    ("io.k8s.api.resource.v1.ResourceClaimTemplateSpec", "metadata"): _UNSET_METADATA,
     (f"{_NETWORKING}NetworkPolicySpec", "podSelector"): _SELECTOR,
     **{(f"{_NETWORKING}NetworkPolicyPeer", name): _SELECTOR for name in ("podSelector", "namespaceSelector")},
     **{

@@ -80,10 +80,10 @@ async def admitted(
 
 async def test_a_rejection_names_the_policy_and_has_no_warnings() -> None:
     attributes = request(pod(hostPID=True))
-    with pytest.raises(StatusError) as refused:
+    with pytest.raises(StatusError) as rejected:
         await admitted(attributes, asked(enforce="baseline", warn="restricted", audit="baseline"))
-    assert refused.value.message == f'pods "p" is forbidden: violates PodSecurity "baseline:latest": {HOST_PID}'
-    assert refused.value.code == 403
+    assert rejected.value.message == f'pods "p" is forbidden: violates PodSecurity "baseline:latest": {HOST_PID}'
+    assert rejected.value.code == 403
     assert attributes.warnings == []
     assert attributes.annotations == {
         f"{PREFIX}enforce-policy": "baseline:latest",
@@ -148,11 +148,11 @@ def namespace(**modes: str) -> Object:
 
 async def test_labels_of_a_namespace_are_validated_where_they_changed() -> None:
     bad = namespace(enforce="severe")
-    with pytest.raises(StatusError) as refused:
+    with pytest.raises(StatusError) as rejected:
         await admitted(request(bad, resource="namespaces"), {})
-    assert refused.value.code == 422
+    assert rejected.value.code == 422
     why = f'metadata.labels[{PREFIX}enforce]: Invalid value: "severe": must be one of privileged, baseline, restricted'
-    assert refused.value.message == f'Namespace "n" is invalid: {why}'
+    assert rejected.value.message == f'Namespace "n" is invalid: {why}'
     with pytest.raises(StatusError):
         await admitted(request(bad, namespace(), "namespaces"), {})
     await admitted(request(bad, bad, "namespaces"), {})

@@ -29,7 +29,7 @@ def test_attributes_are_named_behind_a_domain(name: str, told: list[str]) -> Non
 
 
 @pytest.mark.parametrize(
-    ("value", "stored", "refused"),
+    ("value", "stored", "rejected"),
     [
         ({"a": 1}, False, False),
         (None, True, True),
@@ -39,9 +39,9 @@ def test_attributes_are_named_behind_a_domain(name: str, told: list[str]) -> Non
     ],
 )
 def test_driver_parameters_are_limited_to_ten_kilobytes_unless_unchanged(
-    value: Any, stored: bool, refused: bool
+    value: Any, stored: bool, rejected: bool
 ) -> None:
-    assert bool(json_object(value, "p", stored=stored)) is refused
+    assert bool(json_object(value, "p", stored=stored)) is rejected
 
 
 def test_too_many_requests_are_reported_by_number_only() -> None:

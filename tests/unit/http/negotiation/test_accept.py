@@ -82,11 +82,11 @@ def test_an_endpoint_without_tables_rejects_them() -> None:
 
 @pytest.mark.parametrize("header", ["application/*", "*/json", "text/html", "APPLICATION/JSON", "json"])
 def test_the_router_rejects_what_no_route_produces(header: str) -> None:
-    with pytest.raises(StatusError) as refused:
+    with pytest.raises(StatusError) as rejected:
         check_route_accept(Request("GET", "/", headers=[(b"accept", header.encode())]))
-    assert refused.value.code == 406
-    assert refused.value.details == {}
-    assert refused.value.message.startswith("406: Not Acceptable\n\nAvailable representations: application/json, ")
+    assert rejected.value.code == 406
+    assert rejected.value.details == {}
+    assert rejected.value.message.startswith("406: Not Acceptable\n\nAvailable representations: application/json, ")
 
 
 @pytest.mark.parametrize(

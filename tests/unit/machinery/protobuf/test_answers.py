@@ -81,7 +81,7 @@ def test_fields_that_are_not_known_are_not_written() -> None:
 
 def test_a_rejection_has_the_bytes_that_go_writes() -> None:
     """Captured from a kube-apiserver v1.37.1."""
-    refusal = {
+    rejection = {
         "kind": "Status",
         "apiVersion": "v1",
         "metadata": {},
@@ -89,7 +89,7 @@ def test_a_rejection_has_the_bytes_that_go_writes() -> None:
         "message": "m",
         "reason": "NotFound",
     }
-    assert protobuf.encode(refusal | {"details": {}, "code": 404}) == (
+    assert protobuf.encode(rejection | {"details": {}, "code": 404}) == (
         b'k8s\0\n\x0c\n\x02v1\x12\x06Status\x12-\n\x06\n\0\x12\0\x1a\0\x12\x07Failure\x1a\x01m"\x08NotFound'
         b'*\n\n\0\x12\0\x1a\0(\x002\x000\x94\x03\x1a\0"\0'
     )

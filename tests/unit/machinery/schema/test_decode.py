@@ -43,16 +43,18 @@ def test_recorded_answers_are_fixed_points(answer: Object) -> None:
     assert answer == before
 
 
-@pytest.mark.parametrize("case", lines("refusals.jsonl"), ids=lambda c: c["message"][:80])
+@pytest.mark.parametrize("case", lines("rejections.jsonl"), ids=lambda c: c["message"][:80])
 def test_wrong_types_are_rejected_in_recorded_words(case: Object) -> None:
     sent, message = case["sent"], case["message"]
     if message.startswith("strict decoding error: "):
         paths = unknown_fields.find(node_of(sent), sent)
         assert ", ".join(f'unknown field "{path}"' for path in paths) == message.removeprefix("strict decoding error: ")
         return
-    with pytest.raises(DecodeError) as refusal:
+    with pytest.raises(DecodeError) as rejection:
         decode(node_of(sent), sent)
-    ours = str(refusal.value).replace("2006-01-02T15:04:05.000000Z", "<time>").replace("2006-01-02T15:04:05Z", "<time>")
+    ours = (
+        str(rejection.value).replace("2006-01-02T15:04:05.000000Z", "<time>").replace("2006-01-02T15:04:05Z", "<time>")
+    )
     assert ours == message
 
 
@@ -82,9 +84,9 @@ def test_wrong_types_are_rejected_in_recorded_words(case: Object) -> None:
 def test_wrong_types_are_reported_by_the_names_that_go_has(
     kind: str, api_version: str, sent: Object, words: str
 ) -> None:
-    with pytest.raises(DecodeError) as refusal:
+    with pytest.raises(DecodeError) as rejection:
         decoded(kind, sent, api_version)
-    assert str(refusal.value) == f"json: cannot unmarshal {words}"
+    assert str(rejection.value) == f"json: cannot unmarshal {words}"
 
 
 def test_the_first_of_several_errors_is_reported_unless_an_unmarshaler_fails() -> None:
@@ -380,12 +382,12 @@ def test_times_are_read_as_leniently_as_go_does(sent: str, kept: str) -> None:
     ],
 )
 def test_malformed_times_have_the_errors_of_go(sent: str, words: str) -> None:
-    with pytest.raises(DecodeError) as refusal:
+    with pytest.raises(DecodeError) as rejection:
         decoded("Lease", {"spec": {"renewTime": sent}}, "coordination.k8s.io/v1")
     assert (
-        str(refusal.value).partition('" ')[2] == words
+        str(rejection.value).partition('" ')[2] == words
         if words.startswith("as")
-        else str(refusal.value).endswith(f'"{words}')
+        else str(rejection.value).endswith(f'"{words}')
     )
 
 
