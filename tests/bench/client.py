@@ -23,7 +23,7 @@ class Answer:
         return orjson.loads(self.body)
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """An unexpected response, after which the benchmark cannot continue."""
 
 
@@ -56,7 +56,7 @@ class Client:
         """Create an object by POST. It may exist already."""
         answer = await self.request("POST", path, obj)
         if answer.status not in (200, 201, 202, 409):
-            raise Refused(f"POST {path}: {answer.status} {answer.body[:300].decode(errors='replace')}")
+            raise Rejected(f"POST {path}: {answer.status} {answer.body[:300].decode(errors='replace')}")
 
     async def create_all(self, path: str, objects: Iterable[Any], connections: int = 12) -> None:
         """Create many objects in parallel."""
@@ -68,7 +68,7 @@ class Client:
                 for obj in left:
                     answer = await connection.request("POST", path, obj)
                     if answer.status not in (200, 201, 202):
-                        raise Refused(f"POST {path}: {answer.status} {answer.body[:300].decode(errors='replace')}")
+                        raise Rejected(f"POST {path}: {answer.status} {answer.body[:300].decode(errors='replace')}")
             finally:
                 connection.close()
 

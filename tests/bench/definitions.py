@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from bench import objects, processes, wrk
-from bench.client import Client, Refused
+from bench.client import Client, Rejected
 from bench.targets import TOKEN, Target
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -62,7 +62,7 @@ class Definitions:
         try:
             while (await connection.request("GET", path)).status != 200:
                 if time.monotonic() > begun + 60:
-                    raise Refused(f"definition {number} is not served after a minute")
+                    raise Rejected(f"definition {number} is not served after a minute")
                 await asyncio.sleep(0.002)
         finally:
             connection.close()
@@ -101,7 +101,7 @@ class Definitions:
         Return the size of the response, its time in seconds, and the longest small request during that time.
 
         Raises:
-            Refused: the request failed, or a definition is missing from the response.
+            Rejected: the request failed, or a definition is missing from the response.
         """
         output = "%{size_download} %{http_code}"
         file = self._directory / "openapi"
@@ -132,9 +132,9 @@ class Definitions:
             connection.close()
         size, status = ended.result()[0].split()
         if status != b"200":
-            raise Refused(f"GET {path}: {status.decode()}")
+            raise Rejected(f"GET {path}: {status.decode()}")
         written = set(re.findall(rb'"kind":"Thing(\d+)","version"', file.read_bytes()))
         file.unlink()
         if len(written) < self._count:
-            raise Refused(f"GET {path}: {len(written)} of {self._count} definitions")
+            raise Rejected(f"GET {path}: {len(written)} of {self._count} definitions")
         return int(size), seconds, longest

@@ -17,7 +17,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from bench import h2load, wrk
-from bench.client import Client, Refused
+from bench.client import Client, Rejected
 from bench.objects import NAMESPACE, config_map, namespace, pod, service_account
 from bench.targets import FLOODING, QUIET, USERS
 from bench.wrk import Load
@@ -82,7 +82,7 @@ def measure(
             say(
                 f"  {key}: p99 {alone * 1e3:.2f} ms, {crowded * 1e3:.2f} ms under "
                 f"{figures.requests / figures.seconds:,.0f} a second"
-                f" ({figures.failed} refused, {figures.broken} broken)"
+                f" ({figures.failed} rejected, {figures.broken} broken)"
             )
             quiet.append(alone)
             ratios.append(crowded / alone)
@@ -145,7 +145,7 @@ def _ask(connection: ssl.SSLSocket, request: bytes) -> None:
         if found:
             break
     if b" 200 " not in head[:16]:
-        raise Refused(f"the quiet user: {head.splitlines()[0].decode(errors='replace')}")
+        raise Rejected(f"the quiet user: {head.splitlines()[0].decode(errors='replace')}")
     lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
     length = int(lengths[0].partition(b":")[2])
     while len(body) < length:
@@ -155,5 +155,5 @@ def _ask(connection: ssl.SSLSocket, request: bytes) -> None:
 def _more(connection: ssl.SSLSocket) -> bytes:
     data = connection.recv(65536)
     if not data:
-        raise Refused("the quiet user's connection was closed")
+        raise Rejected("the quiet user's connection was closed")
     return data

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.asgi import Asgi
-from bench.client import Connection, Refused
+from bench.client import Connection, Rejected
 from bench.measuring import Measuring, Plan
 from bench.objects import LISTED
 from bench.targets import Embedded
@@ -67,7 +67,7 @@ class Counted(Embedded):
         (dump,) = set(self._data.glob("callgrind.out*")) - before
         total = _TOTAL.search(dump.read_text())
         if total is None:
-            raise Refused(f"callgrind wrote no total into {dump.name}")
+            raise Rejected(f"callgrind wrote no total into {dump.name}")
         return int(total[1])
 
     def _control(self, command: str) -> None:
@@ -122,7 +122,7 @@ async def _send(connections: list[Connection], load: Load, count: int, first: in
             content = body.encode() if body else None
             answer = await connection.request(load.method, path, content, load.content_type, load.accept, load.encoding)
             if answer.status not in (200, 201):
-                raise Refused(f"{load.method} {path}: {answer.status} {answer.body[:200].decode(errors='replace')}")
+                raise Rejected(f"{load.method} {path}: {answer.status} {answer.body[:200].decode(errors='replace')}")
 
     await asyncio.gather(*map(work, connections))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bench import flood, h2load, objects, processes, watchers, wrk
 from bench.asgi import Asgi
-from bench.client import Client, Refused
+from bench.client import Client, Rejected
 from bench.definitions import CRDS, Definitions
 from bench.targets import TOKEN, NotStarted, Target
 from bench.works import WORKS, Work
@@ -128,7 +128,7 @@ class Measuring:
             self.target.stop()
             if self.plan.wants("crd"):
                 self._guarded("crd", self._crds)
-        except (NotStarted, Refused, OSError, subprocess.SubprocessError) as error:
+        except (NotStarted, Rejected, OSError, subprocess.SubprocessError) as error:
             self.result.missing["*"] = str(error)
             _say(f"{self.target.title}: {error}")
         finally:
@@ -139,7 +139,7 @@ class Measuring:
         try:
             measure()
         except (
-            Refused,
+            Rejected,
             NotStarted,
             OSError,
             TimeoutError,
@@ -202,7 +202,7 @@ class Measuring:
         deadline = time.monotonic() + 20
         while (answer := await client.request("GET", path)).status != 200:
             if time.monotonic() > deadline:
-                raise Refused(f"GET {path}: {answer.status} {answer.body[:300].decode(errors='replace')}")
+                raise Rejected(f"GET {path}: {answer.status} {answer.body[:300].decode(errors='replace')}")
             await asyncio.sleep(0.05)
         await client.create_all(path, (objects.ruled(f"one-{i}") for i in range(objects.RULED)))
 
@@ -225,7 +225,7 @@ class Measuring:
             processes.reset_peak(pid)
         figures = wrk.run(self.target.url, TOKEN, wrk.Load(path), 3, self._directory, connections=20)
         if not figures.bytes or figures.failed:
-            raise Refused(f"{figures.failed} of the lists were refused")
+            raise Rejected(f"{figures.failed} of the lists were rejected")
         self._put("peak", max(map(processes.peak_resident, self.target.pids)) / MB)
 
     def _flood(self) -> None:
@@ -284,7 +284,7 @@ class Measuring:
         cpu = processes.cpu_of(self.target.pids) - cpu
         done = figures.bytes / size if size else figures.requests - figures.failed
         if not done:
-            raise Refused(f"no answer but refusals ({figures.failed} by status, {figures.broken} broken)")
+            raise Rejected(f"no answer but rejections ({figures.failed} by status, {figures.broken} broken)")
         return Rate(
             done / figures.seconds, figures.p50_ms, figures.p99_ms, cpu / done, 0.0, figures.failed + figures.broken
         )
@@ -304,7 +304,7 @@ class Measuring:
     def _answer_size(self, load: wrk.Load) -> int:
         answer = asyncio.run(self.client.request("GET", load.path, encoding=load.encoding))
         if answer.status != 200:
-            raise Refused(f"GET {load.path}: {answer.status} {answer.body[:200].decode(errors='replace')}")
+            raise Rejected(f"GET {load.path}: {answer.status} {answer.body[:200].decode(errors='replace')}")
         return len(answer.body)
 
     def _watch(self) -> Rate:
@@ -324,7 +324,7 @@ class Measuring:
             if answer.status == 200:
                 return
             if time.monotonic() > deadline:
-                raise Refused(
+                raise Rejected(
                     f"the aggregated server is not reached: {answer.status} "
                     f"{answer.body[:200].decode(errors='replace')}"
                 )

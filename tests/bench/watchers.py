@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 
 from bench import processes
-from bench.client import Client, Refused
+from bench.client import Client, Rejected
 from bench.objects import WATCHED
 
 WATCHERS = 200
@@ -102,7 +102,7 @@ async def measure(client: Client, pids: list[int], events: int, watchers: int = 
         await hub.wait((20 + events) * watchers)
         seconds, cpu = time.monotonic() - begun, processes.cpu_of(pids) - before
         if hub.lost:
-            raise Refused(f"{hub.lost} watches ended")
+            raise Rejected(f"{hub.lost} watches ended")
     finally:
         for watcher in opened:
             watcher.transport.abort()  # type: ignore[attr-defined]
@@ -122,7 +122,7 @@ async def _open(client: Client, hub: _Hub, version: str, *, sampled: bool) -> _W
     )
     status = await asyncio.wait_for(watcher.open, 30)
     if b" 200 " not in status:
-        raise Refused(f"watch: {status.decode()}")
+        raise Rejected(f"watch: {status.decode()}")
     return watcher
 
 
@@ -134,6 +134,6 @@ async def _write(client: Client, count: int) -> None:
             body = b'{"data":{"v":"~%d"}}' % time.monotonic_ns()
             answer = await connection.request("PATCH", f"{_PATH}/watched", body, "application/merge-patch+json")
             if answer.status != 200:
-                raise Refused(f"PATCH: {answer.status} {answer.body[:200].decode(errors='replace')}")
+                raise Rejected(f"PATCH: {answer.status} {answer.body[:200].decode(errors='replace')}")
     finally:
         connection.close()

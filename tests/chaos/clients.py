@@ -106,7 +106,7 @@ class Client:
         try:
             answer = await next(self._turn).ask(method, path, body, content_type)
         except NotSent as error:
-            operation.outcome, operation.reason = Outcome.REFUSED, f"not sent: {error}"
+            operation.outcome, operation.reason = Outcome.REJECTED, f"not sent: {error}"
             operation.ended = self.history.clock()
             return None
         except NoAnswer as error:
@@ -117,8 +117,8 @@ class Client:
             operation.outcome, operation.reason = Outcome.UNKNOWN, answer.body.decode(errors="replace")[:300]
             return None
         operation.ended = self.history.clock()
-        operation.outcome = Outcome.DONE if answer.status < 300 else Outcome.REFUSED
-        if operation.outcome is Outcome.REFUSED:
+        operation.outcome = Outcome.DONE if answer.status < 300 else Outcome.REJECTED
+        if operation.outcome is Outcome.REJECTED:
             operation.reason = str(answer.json.get("message", ""))[:300]
         return answer
 
@@ -161,7 +161,7 @@ class Reader(Client):
         key = (operation.kind, operation.name)
         if operation.seen is not None:
             self._known[key] = operation.seen
-        elif operation.outcome is Outcome.REFUSED or operation.verb is Verb.DELETE:
+        elif operation.outcome is Outcome.REJECTED or operation.verb is Verb.DELETE:
             self._known.pop(key, None)
 
     def _which(self) -> tuple[Kind, str, Seen | None]:

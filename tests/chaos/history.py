@@ -30,7 +30,7 @@ WRITES = (Verb.CREATE, Verb.UPDATE, Verb.REPLACE, Verb.PATCH, Verb.DELETE)
 
 class Outcome(StrEnum):
     DONE = "done"
-    REFUSED = "refused"  # it certainly had no effect
+    REJECTED = "rejected"  # it certainly had no effect
     UNKNOWN = "unknown"  # no response, or a server error
 
 

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from bench.client import Refused
+from bench.client import Rejected
 from bench.targets import NotStarted, Target
 from scale import cluster, definitions, deletion, kwok, largest, report, results, soak, store, storm, watches
 from scale.forms import FORMS
@@ -104,7 +104,7 @@ def _run(form: str, arguments: argparse.Namespace, measure: Callable[[str, Targe
     target.flags = arguments.flag
     try:
         result = measure(form, target, directory)
-    except (LoadFailed, NotStarted, Refused, OSError, subprocess.SubprocessError) as error:
+    except (LoadFailed, NotStarted, Rejected, OSError, subprocess.SubprocessError) as error:
         print(f"{form}: not measured: {error}", file=sys.stderr)
         return False
     finally:

@@ -14,7 +14,7 @@ def run(key: str, target: Target, count: int, directory: Path) -> Figures:
 
     Raises:
         NotStarted: the server did not start.
-        Refused: the server did not serve a definition.
+        Rejected: the server did not serve a definition.
     """
     target.fresh()
     values: dict[str, float] = {}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from bench import objects, processes
-from bench.client import Client, Refused
+from bench.client import Client, Rejected
 from bench.targets import QUIET, TOKEN, USERS, Target
 from scale import generator
 from scale.results import Figures, figures
@@ -29,7 +29,7 @@ def run(key: str, target: Target, count: int, directory: Path) -> Figures:
     Raises:
         LoadFailed: the load generator gave up.
         NotStarted: the server did not start.
-        Refused: the server did not answer as it should.
+        Rejected: the server did not answer as it should.
     """
     target.fresh()
     target.start()
@@ -72,7 +72,7 @@ async def _prepare(client: Client, reader: Client) -> None:
     deadline = time.monotonic() + _PATIENCE
     while (answer := await reader.request("GET", _READ)).status != 200:
         if time.monotonic() > deadline:
-            raise Refused(f"GET {_READ}: {answer.status} {answer.body[:200].decode(errors='replace')}")
+            raise Rejected(f"GET {_READ}: {answer.status} {answer.body[:200].decode(errors='replace')}")
         await asyncio.sleep(INTERVAL)
 
 
@@ -86,7 +86,7 @@ async def _delete(target: Target, reader: Client, directory: Path) -> tuple[list
         while not deletion.done():
             answer = await connection.request("GET", _READ)
             if answer.status != 200:
-                raise Refused(f"GET {_READ}: {answer.status}")
+                raise Rejected(f"GET {_READ}: {answer.status}")
             latencies.append(time.monotonic() - due)
             due = max(due + INTERVAL, time.monotonic())
             await asyncio.sleep(due - time.monotonic())

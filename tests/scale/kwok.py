@@ -13,7 +13,7 @@ from typing import Any, Final
 import yaml
 
 from bench import objects
-from bench.client import Client, Refused
+from bench.client import Client, Rejected
 from bench.processes import cpu_of
 from bench.targets import TOKEN, Target
 from scale.results import Figures, figures
@@ -39,7 +39,7 @@ def run(key: str, target: Target, nodes: int, directory: Path) -> Figures:
     Raises:
         NotStarted: the server did not start.
         OSError: the cluster did not come to the expected state within 15 minutes.
-        Refused: the server did not create an object.
+        Rejected: the server did not create an object.
         CalledProcessError: a program could not be built.
     """
     subprocess.run([stock.BUILDER], check=True, stdout=subprocess.DEVNULL)
@@ -77,7 +77,7 @@ async def _measure(client: Client, target: Target, nodes: int, player: int) -> d
     used, begun = cpu_of(target.pids), time.monotonic()
     answer = await client.request("DELETE", _DEPLOYMENTS, {"propagationPolicy": "Background"})
     if answer.status != 200:
-        raise Refused(f"DELETE {_DEPLOYMENTS}: {answer.status} {answer.body[:200].decode(errors='replace')}")
+        raise Rejected(f"DELETE {_DEPLOYMENTS}: {answer.status} {answer.body[:200].decode(errors='replace')}")
     await _until(_no_pods(client), "no pods")
     deleted, used_deleted = time.monotonic() - begun, cpu_of(target.pids) - used
     return {

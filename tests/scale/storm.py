@@ -22,7 +22,7 @@ def run(key: str, target: Target, watchers: int, directory: Path) -> Figures:
     Raises:
         LoadFailed: the load generator gave up.
         NotStarted: the server did not start.
-        Refused: the server did not create the objects.
+        Rejected: the server did not create the objects.
     """
     target.fresh()
     target.start()

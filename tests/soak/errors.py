@@ -10,7 +10,11 @@ from soak.prepared import CONFIG_MAPS, NAMESPACE, PODS, config_map
 
 _JSON: Final = "application/json"
 _MERGE: Final = "application/merge-patch+json"
-_AWAY: Final = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "refused", "labels": {"webhook": "away"}}}
+_AWAY: Final = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "rejected", "labels": {"webhook": "away"}},
+}
 _EVICTION: Final = {
     "apiVersion": "policy/v1",
     "kind": "Eviction",

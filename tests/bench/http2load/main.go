@@ -23,7 +23,7 @@ import (
 type result struct {
 	latencies []time.Duration
 	bytes     int64
-	refused   int
+	rejected  int
 	broken    int
 }
 
@@ -112,7 +112,7 @@ func (r *result) send(client *http.Client, request *http.Request, buffer []byte,
 	}
 	r.latencies = append(r.latencies, time.Since(began))
 	if response.StatusCode >= 400 {
-		r.refused++
+		r.rejected++
 	}
 }
 
@@ -121,13 +121,13 @@ func report(results []result, duration time.Duration) {
 	for _, one := range results {
 		all.latencies = append(all.latencies, one.latencies...)
 		all.bytes += one.bytes
-		all.refused += one.refused
+		all.rejected += one.rejected
 		all.broken += one.broken
 	}
 	sort.Slice(all.latencies, func(i, j int) bool { return all.latencies[i] < all.latencies[j] })
 	fmt.Printf("\nBENCH {\"requests\":%d,\"bytes\":%d,\"duration\":%d,\"p50\":%d,\"p99\":%d,\"status\":%d,\"broken\":%d}\n",
 		len(all.latencies), all.bytes, duration.Microseconds(), percentile(all.latencies, 50).Microseconds(),
-		percentile(all.latencies, 99).Microseconds(), all.refused, all.broken)
+		percentile(all.latencies, 99).Microseconds(), all.rejected, all.broken)
 }
 
 func percentile(sorted []time.Duration, percent int) time.Duration {

@@ -45,7 +45,7 @@ def check_order(operations: Iterable[Operation], truth: Truth) -> list[Violation
     made = effects(truth)
     for operation in sorted(operations, key=lambda operation: operation.ended):
         least, whose = floor.before(operation.began)
-        if operation.verb in WRITES and operation.outcome is not Outcome.REFUSED:
+        if operation.verb in WRITES and operation.outcome is not Outcome.REJECTED:
             revision = made.get(operation.mark) if operation.verb is not Verb.DELETE else deletion_of(operation, truth)
             if revision is None:
                 continue

@@ -23,7 +23,7 @@ def check_reads(operations: Iterable[Operation], truth: Truth) -> list[Violation
                 found.append(
                     Violation("stale", f"{operation} asked for {operation.at_least} and saw {operation.seen.revision}")
                 )
-        elif operation.outcome is Outcome.REFUSED and operation.status == 404 and operation.at_least:
+        elif operation.outcome is Outcome.REJECTED and operation.status == 404 and operation.at_least:
             if truth.absent(operation.kind, operation.name).first_from(operation.at_least) is None:
                 found.append(Violation("stale", f"{operation} asked for {operation.at_least} and saw nothing"))
         elif operation.outcome is Outcome.DONE and operation.verb is Verb.LIST:

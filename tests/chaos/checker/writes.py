@@ -111,8 +111,8 @@ def _wrong(change: Change, operation: Operation | None) -> list[Violation]:
     what = f"{change.name} at {after.revision}"
     if operation is None or operation.name != change.name:
         return [Violation("made up", f"{what} has the mark {after.mark}, which nobody wrote there")]
-    if operation.outcome is Outcome.REFUSED:
-        return [Violation("made up", f"{operation} was refused ({operation.reason}), but made {what}")]
+    if operation.outcome is Outcome.REJECTED:
+        return [Violation("made up", f"{operation} was rejected ({operation.reason}), but made {what}")]
     if operation.outcome is Outcome.DONE and operation.revision != after.revision:
         return [Violation("double", f"{operation} was acknowledged at {operation.revision}, and made {what} too")]
     on = 0 if before is None else before.revision

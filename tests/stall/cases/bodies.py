@@ -106,7 +106,7 @@ CASES: Final = [
     _json("JSON: an apiVersion of any length", lambda n: f'{{"apiVersion":"{"a/" * n}","kind":"ConfigMap"}}'),
     _json("JSON: anonymous", lambda n: _data('"k#":"v"', n), who="anonymous"),
     Case(
-        "JSON: 15 refusals at once, unread",
+        "JSON: 15 rejections at once, unread",
         "user",
         lambda n: Message("POST", CREATE, body=_data('"k #":"v"', n).encode(), parallel=15, unread=True),
         2_100_000,

@@ -88,7 +88,7 @@ func identity(part any) string {
 }
 
 // enabled returns the APIs that the configuration names, by their keys in --runtime-config. A test can also name versions that
-// no longer exist, which the flag refuses.
+// no longer exist, which the flag rejects.
 func enabled(config *controlplane.Config) map[string]bool {
 	apis := map[string]bool{}
 	source, ok := config.ControlPlane.APIResourceConfigSource.(*storage.ResourceConfig)
