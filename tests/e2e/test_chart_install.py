@@ -114,8 +114,8 @@ def test_a_release_is_installed_upgraded_rolled_back_and_reinstalled_with_its_da
         assert changed == {"rel-tetrapod-aggregator", "rel-tetrapod-ca"}  # another name in its certificate
         assert selectors() == first
 
-        refused = run("upgrade", "rel", str(CHART), *settings(etcd__replicaCount=3), kubectl=kubectl)
-        assert refused.returncode != 0 and "members are added and removed one by one" in refused.stderr
+        rejected = run("upgrade", "rel", str(CHART), *settings(etcd__replicaCount=3), kubectl=kubectl)
+        assert rejected.returncode != 0 and "members are added and removed one by one" in rejected.stderr
 
         helm("rollback", "rel", "1", kubectl=kubectl)
         assert state("deployments")["rel-tetrapod-core"]["spec"]["replicas"] == 2

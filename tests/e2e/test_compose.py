@@ -164,8 +164,8 @@ def test_an_external_api_server_is_aggregated(compose: Compose, kubectl: Kubectl
     assert rows(admin("get", "books"))[1][:4] == ["moby-dick", "Moby-Dick", "Herman Melville", "2"]
     until(lambda: admin.run("explain", "book.spec.title").returncode == 0, description="the schema")
     jane = ("--as=jane", "--as-group=system:authenticated")
-    refused = admin.fails("get", "books", *jane)
-    assert 'User "jane" cannot list resource "books" in API group "library.example.com"' in refused
+    rejected = admin.fails("get", "books", *jane)
+    assert 'User "jane" cannot list resource "books" in API group "library.example.com"' in rejected
     admin("create", "rolebinding", "jane", "--clusterrole=view", "--user=jane")
     until(lambda: admin.run("get", "books", *jane).returncode == 0, timeout=40, description="the permission")
     assert "forbidden" in admin.fails("delete", "book", "moby-dick", *jane)

@@ -132,14 +132,14 @@ def prometheus(installation: Installation, kubectl: Kubectl) -> Installation:
     kubectl("create", "-f", "-", stdin=json.dumps(BROKEN_WEBHOOK))
     limits = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "rejected"}}
 
-    def refused() -> bool:
+    def rejected() -> bool:
         kubectl("create", "configmap", "asked", "--from-literal=a=b")
         kubectl("delete", "configmap", "asked")
         kubectl.fails("get", "configmaps", "--as=jane")
         return "broken.example.com" in kubectl.run("create", "-f", "-", stdin=json.dumps(limits)).stderr
 
-    until(refused, description="the webhook's failure")
-    until(lambda: refused() and all(map(installation.query, FIRST_RATES)), timeout=120, description="rates")
+    until(rejected, description="the webhook's failure")
+    until(lambda: rejected() and all(map(installation.query, FIRST_RATES)), timeout=120, description="rates")
     return installation
 
 

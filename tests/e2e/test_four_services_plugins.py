@@ -61,9 +61,9 @@ def test_each_service_charges_the_quota(client: HttpsClient, quoted: str, servic
     path, body = CREATED[service]
     path = path.format("quoted")
     assert client.call("POST", path, body).status == 201
-    refused = client.call("POST", path, {**body, "metadata": {"name": "y"}})
-    assert refused.status == 403
-    assert "exceeded quota: few, requested: count/" in refused.message
+    rejected = client.call("POST", path, {**body, "metadata": {"name": "y"}})
+    assert rejected.status == 403
+    assert "exceeded quota: few, requested: count/" in rejected.message
     status = client.call("GET", f"{quoted}/few").body["status"]
     counted = next(name for name in status["hard"] if path.rsplit("/", 1)[1] in name)
     assert status["used"][counted] == status["hard"][counted]

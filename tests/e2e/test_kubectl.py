@@ -194,8 +194,8 @@ def test_apply_on_the_servers_side(kubectl: Kubectl, manifests: Path) -> None:
     web = str(manifests / "web.yaml")
     assert "serverside-applied" in kubectl("apply", "--server-side", "-f", web, "--field-manager=one")
     kubectl("scale", "deploy/web", "--replicas=5")
-    refused = kubectl.fails("apply", "--server-side", "-f", web, "--field-manager=one")
-    assert ".spec.replicas" in refused and "conflict" in refused
+    rejected = kubectl.fails("apply", "--server-side", "-f", web, "--field-manager=one")
+    assert ".spec.replicas" in rejected and "conflict" in rejected
     kubectl("apply", "--server-side", "-f", web, "--field-manager=one", "--force-conflicts")
     found = kubectl.json("get", "deploy", "web", "--show-managed-fields")
     assert found["spec"]["replicas"] == 2

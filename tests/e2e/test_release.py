@@ -1,4 +1,4 @@
-"""`make release` in a clone of this repository: what it changes, what it builds, and when it refuses."""
+"""`make release` in a clone of this repository: what it changes, what it builds, and what it rejects."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ def check_signature(file: Path, public: Path) -> None:
 
 @pytest.mark.timeout(600)
 def test_a_release_is_built_twice_alike_and_can_be_checked(clone: Path, tmp_path: Path) -> None:
-    refused = release(clone, "9.8.7", "--check")
-    assert refused.returncode == 1
-    assert "pyproject.toml has version" in refused.stderr
+    rejected = release(clone, "9.8.7", "--check")
+    assert rejected.returncode == 1
+    assert "pyproject.toml has version" in rejected.stderr
     (clone / "new").write_text("x")
     assert "files are not committed" in release(clone, "9.8.7").stderr
     (clone / "new").unlink()

@@ -43,7 +43,7 @@ def test_the_cron_job_goes_with_the_site(tetrapod: Server, operator: Operator) -
 
 
 @pytest.mark.parametrize("schedule", ["", "every day", "99 * * * *"])
-def test_a_bad_schedule_is_refused_by_the_server(tetrapod: Server, schedule: str) -> None:
+def test_a_bad_schedule_is_rejected_by_the_server(tetrapod: Server, schedule: str) -> None:
     """No operator runs here: what it does for one object is called."""
     operator = Operator(tetrapod.kubernetes_client())
     [stored] = tetrapod.apply(site(schedule=schedule))

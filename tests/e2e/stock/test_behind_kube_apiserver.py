@@ -180,9 +180,9 @@ def test_discovery_and_openapi_include_it(client: Client) -> None:
 
 def test_it_receives_the_user_and_requests_authorization(library: Library, kubectl: Kubectl) -> None:
     with Client(library.front, "bob-token") as bob:
-        refused = bob("GET", BOOKS)
-        assert refused.status == 403
-        assert 'User "bob" cannot list resource "books" in API group "library.example.com"' in refused.json["message"]
+        rejected = bob("GET", BOOKS)
+        assert rejected.status == 403
+        assert 'User "bob" cannot list resource "books" in API group "library.example.com"' in rejected.json["message"]
         kubectl("create", "rolebinding", "readers", "--clusterrole=library:view", "--group=readers")
         until(lambda: bob("GET", BOOKS).status, lambda status: status == 200)  # the denial is cached for a while
         assert bob("POST", BOOKS, book("mine").encode()).status == 403

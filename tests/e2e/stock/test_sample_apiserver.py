@@ -109,9 +109,9 @@ def test_discovery_and_openapi_include_it(flunders: str, client: Client) -> None
 def test_it_receives_the_user_and_requests_authorization(flunders: str, cluster: Cluster, space: Space) -> None:
     path = f"{ROOT}/namespaces/{space.name}/flunders"
     with Client(cluster.target, "bob-token") as bob:
-        refused = bob("GET", path)
-        assert refused.status == 403
-        assert refused.json["message"].startswith(
+        rejected = bob("GET", path)
+        assert rejected.status == 403
+        assert rejected.json["message"].startswith(
             'flunders.wardle.example.com is forbidden: User "bob" cannot list resource "flunders"'
         )
         rules = [{"apiGroups": ["wardle.example.com"], "resources": ["flunders"], "verbs": ["list"]}]
