@@ -450,11 +450,11 @@ async def test_an_invalid_ca_bundle_leaves_the_status_unchanged(world: World, ex
     obj["spec"] |= {"insecureSkipTLSVerify": False, "caBundle": base64.b64encode(b"hello").decode()}
     await world.client.update(APISERVICES, "", obj)
 
-    async def refused() -> bool:
+    async def rejected() -> bool:
         text = b"unable to load root certificates: unable to parse bytes as PEM block\n"
         return await world.get(f"/apis/{External.GROUP}/v1/flunders") == (500, text)
 
-    await world.until(refused)
+    await world.until(rejected)
     assert await world.reason(NAME) == "Passed"
 
 

@@ -86,9 +86,9 @@ async def test_an_incomplete_document_is_rejected_and_requested_again() -> None:
         handlers = OpenAPIHandlers(side.documents)
         service.lines = 2
         for path, handler in (("/openapi/v2", handlers.v2), (f"/openapi/v3/{NAME}", handlers.document)):
-            with pytest.raises(StatusError) as refused:
+            with pytest.raises(StatusError) as rejected:
                 await handler(Request("GET", path))
-            assert refused.value.code == 503
+            assert rejected.value.code == 503
         service.lines = len(PARTS)
         answer = await handlers.v2(Request("GET", "/openapi/v2"))
         assert answer.status == 200

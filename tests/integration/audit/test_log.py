@@ -125,9 +125,9 @@ def test_in_strict_mode_requests_that_cannot_be_logged_are_rejected(tmp_path: Pa
         tmp_path / "data", *flags, "--audit-log-mode", "blocking-strict", "--token-auth-file", str(files / "tokens.csv")
     ) as server:
         audited = Audited(server.url, log)
-        refused = audited.ask("GET", "/version?a=<")
-        assert refused.status == 500
-        assert refused.body == b'Internal Server Error: "/version?a=&lt;": failed to store audit event\n'
+        rejected = audited.ask("GET", "/version?a=<")
+        assert rejected.status == 500
+        assert rejected.body == b'Internal Server Error: "/version?a=&lt;": failed to store audit event\n'
         assert audited.ask("GET", "/readyz").status == 200  # a path that is not audited
 
 

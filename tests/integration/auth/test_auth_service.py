@@ -226,8 +226,8 @@ async def test_other_services_cache_decisions_and_follow_changes_at_once(cluster
                 assert (await authorizer.authorize(reads(EVE))).decision is Decision.ALLOW
                 if client.asked == before:
                     break
-        refused = await authorizer.authorize(reads(EVE, "secrets"))
-        assert refused.decision is Decision.NO_OPINION
+        rejected = await authorizer.authorize(reads(EVE, "secrets"))
+        assert rejected.decision is Decision.NO_OPINION
         await cluster.storage.resource(ROLE_BINDINGS).delete("ns/r")
         await cluster.eventually(reads(EVE), Decision.NO_OPINION, authorizer)
     finally:
@@ -286,8 +286,8 @@ async def test_a_node_reads_what_its_pods_need(cluster: Cluster) -> None:
     await pods.create("ns/a", pod("a", "n1", volumes=volumes))
     await pods.create("ns/b", pod("b", "n2", volumes=[{"name": "s", "secret": {"secretName": "theirs"}}]))
     assert (await cluster.auth.authorizer.authorize(reads(node, "secrets", name="mine"))).decision is Decision.ALLOW
-    refused = await cluster.auth.authorizer.authorize(reads(node, "secrets", name="theirs"))
-    assert refused == (Decision.NO_OPINION, "node: no relationship found between node 'n1' and this object", "")
+    rejected = await cluster.auth.authorizer.authorize(reads(node, "secrets", name="theirs"))
+    assert rejected == (Decision.NO_OPINION, "node: no relationship found between node 'n1' and this object", "")
     token = reads(node, "serviceaccounts", verb="create", subresource="token", name="robot")
     assert (await cluster.auth.authorizer.authorize(token)).decision is Decision.ALLOW
     await pods.delete("ns/a")

@@ -71,10 +71,10 @@ async def user_of(made: JwtAuthenticator, token: str) -> UserInfo:
     return found.user
 
 
-async def refusal(made: JwtAuthenticator, token: str) -> str:
-    with pytest.raises(InvalidToken) as refused:
+async def rejection(made: JwtAuthenticator, token: str) -> str:
+    with pytest.raises(InvalidToken) as rejected:
         await made.authenticate_token(token, ())
-    return str(refused.value)
+    return str(rejected.value)
 
 
 @pytest.mark.parametrize("enabled", [True, False])
@@ -121,7 +121,7 @@ async def test_expressions_map_claims_to_the_user(provider: Issuer) -> None:
         about: dict[str, Any] = {"email": "jane@x.org", "level": 3, "realm": {"roles": ["a", ""]}, "tenant": ["t1", ""]}
         about |= {"email_verified": True, "kubernetes.io": {"pod": {"name": "p"}}}
         found = await user_of(made, provider.token(**about))
-        refused = await refusal(made, provider.token(**{**about, "email_verified": False}))
+        rejected = await rejection(made, provider.token(**{**about, "email_verified": False}))
     assert found.name == "jane:3"
     assert found.groups == ("kc:a", "kc:")
     assert found.uid == "none"
@@ -130,7 +130,7 @@ async def test_expressions_map_claims_to_the_user(provider: Issuer) -> None:
         "oidc: error evaluating claim validation expression: validation expression "
         "'claims.email_verified == true' failed"
     )
-    assert refused == f"{words}: verify your address"
+    assert rejected == f"{words}: verify your address"
 
 
 async def test_user_validation_rules_see_the_mapped_user(provider: Issuer) -> None:
@@ -138,12 +138,12 @@ async def test_user_validation_rules_see_the_mapped_user(provider: Issuer) -> No
     mappings = {"username": {"claim": "sub", "prefix": ""}}
     async with authenticator(provider, claimMappings=mappings, userValidationRules=rules) as made:
         assert (await user_of(made, provider.token())).name == "jane"
-        refused = await refusal(made, provider.token(sub="system:admin"))
+        rejected = await rejection(made, provider.token(sub="system:admin"))
     words = (
         "oidc: error evaluating user info validation rule: validation expression "
         "'!user.username.startsWith('system:')' failed"
     )
-    assert refused == f"{words}: not a name for users"
+    assert rejected == f"{words}: not a name for users"
 
 
 @pytest.mark.parametrize(
@@ -165,14 +165,16 @@ async def test_claims_of_the_wrong_type_are_rejected(provider: Issuer, claims: d
     mappings = {**BY_SUBJECT, "groups": {"claim": "roles", "prefix": ""}}
     rules = [{"claim": "tier", "requiredValue": "paid"}]
     async with authenticator(provider, claimMappings=mappings, claimValidationRules=rules) as made:
-        assert await refusal(made, provider.token(**{"tier": "paid", **claims})) == text
+        assert await rejection(made, provider.token(**{"tier": "paid", **claims})) == text
 
 
 async def test_an_email_must_be_verified_if_the_claim_exists(provider: Issuer) -> None:
     async with authenticator(provider, claimMappings={"username": {"claim": "email", "prefix": ""}}) as made:
         assert (await user_of(made, provider.token(email="j@x.org"))).name == "j@x.org"
-        assert await refusal(made, provider.token(email="j@x.org", email_verified=False)) == "oidc: email not verified"
-        assert "email_verified" in await refusal(made, provider.token(email="j@x.org", email_verified="true"))
+        assert (
+            await rejection(made, provider.token(email="j@x.org", email_verified=False)) == "oidc: email not verified"
+        )
+        assert "email_verified" in await rejection(made, provider.token(email="j@x.org", email_verified="true"))
 
 
 # --- forgeries
@@ -190,9 +192,9 @@ async def test_tokens_without_a_signature_algorithm_are_rejected(provider: Issue
     async with authenticator(provider) as made:
         for name in ("none", "None", "NONE", "", None):
             token = _unsigned({"alg": name, "kid": "one"}, provider.claims()) + "."
-            assert "unsupported algorithm" in await refusal(made, token)
+            assert "unsupported algorithm" in await rejection(made, token)
         missing = _unsigned({"kid": "one"}, provider.claims()) + "."
-        assert 'got ""' in await refusal(made, missing)
+        assert 'got ""' in await rejection(made, missing)
 
 
 async def test_a_public_key_is_not_accepted_as_an_hmac_secret(provider: Issuer) -> None:
@@ -211,7 +213,7 @@ async def test_a_public_key_is_not_accepted_as_an_hmac_secret(provider: Issuer) 
             for alg, digest in (("HS256", hashlib.sha256), ("HS512", hashlib.sha512)):
                 signed = _unsigned({"alg": alg, "kid": "one"}, provider.claims())
                 token = f"{signed}.{_b64(hmac.new(secret, signed.encode(), digest).digest())}"
-                assert "unsupported algorithm" in await refusal(made, token)
+                assert "unsupported algorithm" in await rejection(made, token)
 
 
 async def test_symmetric_and_malformed_keys_in_the_key_set_are_ignored(provider: Issuer) -> None:
@@ -242,7 +244,7 @@ async def test_a_token_signed_by_an_unknown_key_is_rejected(provider: Issuer) ->
         ):
             token = jwt.encode(provider.claims(), stranger, "RS256", headers=headers)
             assert (
-                await refusal(made, token)
+                await rejection(made, token)
                 == "oidc: verify token: failed to verify signature: failed to verify id token signature"
             )
 
@@ -253,7 +255,7 @@ async def test_an_elliptic_curve_key_verifies_only_its_own_algorithm(provider: I
         assert (await user_of(made, provider.token("curve"))).name == "oidc:jane"
         head, body, signature = provider.token("curve").split(".")
         forged = f"{_b64(json.dumps({'alg': 'ES256', 'kid': 'curve'}).encode())}.{body}.{signature}"
-        assert "failed to verify" in await refusal(made, forged)
+        assert "failed to verify" in await rejection(made, forged)
         assert head
 
 
@@ -278,7 +280,7 @@ async def test_wrong_audience_or_expired_tokens_are_rejected(
     provider: Issuer, claims: dict[str, Any], text: str
 ) -> None:
     async with authenticator(provider) as made:
-        assert await refusal(made, provider.token(**claims)) == text
+        assert await rejection(made, provider.token(**claims)) == text
 
 
 async def test_invalid_times_are_rejected(provider: Issuer) -> None:
@@ -288,11 +290,11 @@ async def test_invalid_times_are_rejected(provider: Issuer) -> None:
             raw = _unsigned({"alg": "RS256", "kid": "one"}, {**provider.claims(), "exp": value})
             # instead of the claims
             signature = jwt.PyJWS().encode(raw.split(".")[1].encode(), provider.keys["one"][0], "RS256")
-            assert "failed to verify" in await refusal(made, f"{raw}.{signature.split('.')[2]}")
+            assert "failed to verify" in await rejection(made, f"{raw}.{signature.split('.')[2]}")
             signed = jwt.PyJWS().encode(
                 json.dumps({**provider.claims(), "exp": value}).encode(), provider.keys["one"][0], "RS256"
             )
-            assert "failed to unmarshal claims" in await refusal(made, signed)
+            assert "failed to unmarshal claims" in await rejection(made, signed)
 
 
 async def test_not_before_allows_a_minute_of_clock_skew_and_expiry_none(provider: Issuer) -> None:
@@ -300,11 +302,11 @@ async def test_not_before_allows_a_minute_of_clock_skew_and_expiry_none(provider
     now = int(time.time())
     async with authenticator(provider, clock) as made:
         assert (await user_of(made, provider.token(nbf=now + 50))).name == "oidc:jane"
-        assert "before the nbf (not before) time" in await refusal(made, provider.token(nbf=now + 90))
+        assert "before the nbf (not before) time" in await rejection(made, provider.token(nbf=now + 90))
         token = provider.token(exp=now + 100)
         assert await user_of(made, token)
         clock.ahead = 101
-        assert "token is expired" in await refusal(made, token)
+        assert "token is expired" in await rejection(made, token)
 
 
 async def test_tokens_of_other_issuers_are_left_to_other_authenticators(provider: Issuer) -> None:
@@ -331,16 +333,16 @@ async def test_a_tampered_token_is_rejected(provider: Issuer) -> None:
     head, _, signature = provider.token().split(".")
     admin = _b64(json.dumps(provider.claims(sub="admin")).encode())
     async with authenticator(provider) as made:
-        assert "failed to verify" in await refusal(made, f"{head}.{admin}.{signature}")
+        assert "failed to verify" in await rejection(made, f"{head}.{admin}.{signature}")
         critical = provider.token(headers={"crit": ["exp"]})
-        assert "failed to verify" in await refusal(made, critical)
+        assert "failed to verify" in await rejection(made, critical)
 
 
 async def test_one_of_several_audiences_suffices(provider: Issuer) -> None:
     about = {"audiences": ["kubernetes", "other"], "audienceMatchPolicy": "MatchAny"}
     async with authenticator(provider, issuer=about) as made:
         assert await user_of(made, provider.token(aud=["x", "other"]))
-        text = await refusal(made, provider.token(aud="x"))
+        text = await rejection(made, provider.token(aud="x"))
     assert text == 'oidc: verify token: oidc: expected audience in ["kubernetes" "other"] got ["x"]'
 
 
@@ -395,7 +397,7 @@ async def test_key_rotation_of_the_issuer_is_followed(provider: Issuer) -> None:
         provider.add_key("two")
         del provider.keys["one"]
         assert await user_of(made, provider.token("two"))
-        assert "failed to verify" in await refusal(made, old)
+        assert "failed to verify" in await rejection(made, old)
 
 
 async def test_keys_are_cached_as_cache_control_says(provider: Issuer) -> None:
@@ -404,7 +406,7 @@ async def test_keys_are_cached_as_cache_control_says(provider: Issuer) -> None:
     async with authenticator(provider, clock) as made:
         await user_of(made, provider.token())
         provider.add_key("two")
-        assert "failed to verify" in await refusal(made, provider.token("two"))
+        assert "failed to verify" in await rejection(made, provider.token("two"))
         assert provider.fetches == 1
         clock.ahead = 580
         assert await user_of(made, provider.token("two", exp=int(time.time()) + 6000))
@@ -417,7 +419,7 @@ async def test_cached_keys_are_used_while_the_issuer_is_unavailable(provider: Is
         provider.server.on("/keys", lambda _: Answer(503, b"busy"))
         assert await user_of(made, provider.token(sub="joe"))
         provider.add_key("two")
-        text = await refusal(made, provider.token("two"))
+        text = await rejection(made, provider.token("two"))
     assert text == "oidc: verify token: failed to verify signature: fetching keys oidc: get keys failed: 503 busy"
 
 
@@ -448,7 +450,7 @@ async def test_a_discovery_document_of_another_issuer_is_rejected(provider: Issu
         async with asyncio.timeout(0.3):
             await made.run()
     assert "issuer did not match the issuer returned by provider" in made.discovery_error()
-    assert await refusal(made, provider.token()) == "oidc: authenticator not initialized"
+    assert await rejection(made, provider.token()) == "oidc: authenticator not initialized"
     await pool.close()
 
 
@@ -468,10 +470,10 @@ async def test_distributed_claims_are_fetched(provider: Issuer) -> None:
             "/groups",
             lambda _: Answer(body=_unsigned({"alg": "none"}, provider.claims(groups=["root"])).encode() + b"."),
         )
-        assert "verify distributed claim token" in await refusal(made, token)
-        assert "source does not exist" in await refusal(
+        assert "verify distributed claim token" in await rejection(made, token)
+        assert "source does not exist" in await rejection(
             made, provider.token(_claim_names={"groups": "x"}, _claim_sources={})
         )
-        assert "cannot unmarshal array into Go struct field idToken._claim_names of type string" in await refusal(
+        assert "cannot unmarshal array into Go struct field idToken._claim_names of type string" in await rejection(
             made, provider.token(_claim_names={"groups": ["src1"]}, _claim_sources={"src1": place})
         )

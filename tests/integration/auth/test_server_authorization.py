@@ -85,8 +85,8 @@ def test_authorizers_follow_changes_of_the_file(tmp_path: Path, hook: WebhookSer
     with running(tmp_path / "data", "--token-auth-file", str(tokens), "--authorization-config", str(file)) as server:
         url = server.url
         assert ask(url, "/api/v1/pods", "alice-token")[0] == 200
-        refused = ask(url, "/version", "alice-token")
-        assert (refused[0], message(refused)) == (
+        rejected = ask(url, "/version", "alice-token")
+        assert (rejected[0], message(rejected)) == (
             403,
             'forbidden: User "alice" cannot get path "/version": as the webhook says',
         )
@@ -94,7 +94,7 @@ def test_authorizers_follow_changes_of_the_file(tmp_path: Path, hook: WebhookSer
         assert ask(url, "/metrics?a=<b", "bob-token") == (500, 'Internal Server Error: "/metrics?a=&lt;b": broken\n')
         assert ask(url, "/metrics", "admin-token")[0] == 200
 
-        configure(file, webhook(kubeconfig, failurePolicy="Perhaps"), RBAC)  # refused
+        configure(file, webhook(kubeconfig, failurePolicy="Perhaps"), RBAC)  # rejected
         until(lambda: "Unsupported value" in server.log.read_text())
         assert ask(url, "/api/v1/pods", "alice-token")[0] == 200
 
@@ -162,8 +162,8 @@ def test_abac_policies_are_read_from_a_file(tmp_path: Path) -> None:
     ]
     with running(tmp_path / "data", *flags) as server:
         assert ask(server.url, "/api/v1/pods", "alice-token")[0] == 200
-        refused = ask(server.url, "/api/v1/secrets", "alice-token")
-        assert message(refused).endswith(
+        rejected = ask(server.url, "/api/v1/secrets", "alice-token")
+        assert message(rejected).endswith(
             'cannot list resource "secrets" in API group "" at the cluster scope: abac: No policy matched.'
         )
 

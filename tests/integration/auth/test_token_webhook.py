@@ -126,9 +126,9 @@ async def test_a_failing_webhook_authenticates_no_one(
 ) -> None:
     server.on("/authenticate", lambda _: answer)
     async with authenticator(server, tmp_path) as made:
-        with pytest.raises(InvalidToken) as refused:
+        with pytest.raises(InvalidToken) as rejected:
             await made.authenticate_token("t", API)
-    assert text in str(refused.value)
+    assert text in str(rejected.value)
     assert len(server.seen) == tries
 
 

@@ -39,8 +39,8 @@ def test_a_server_is_migrated_to_etcd_and_back(tmp_path: Path, tetrapod: Command
         token = client.call("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", {"spec": {}}).body[
             "status"
         ]["token"]
-        refused = tetrapod("migrate", "--from", tmp_path / "first", "--to", etcd.url, "--to-prefix", prefix)
-        assert (refused.exit_code, "is in use by process" in refused.output) == (1, True)
+        rejected = tetrapod("migrate", "--from", tmp_path / "first", "--to", etcd.url, "--to-prefix", prefix)
+        assert (rejected.exit_code, "is in use by process" in rejected.output) == (1, True)
         latest = int(client.call("GET", MAPS).body["metadata"]["resourceVersion"])
     moved = tetrapod("migrate", "--from", tmp_path / "first", "--to", etcd.url, "--to-prefix", prefix)
     assert moved.exit_code == 0, moved.output

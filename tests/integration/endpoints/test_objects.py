@@ -38,9 +38,9 @@ async def test_unknown_fields_warn_fail_or_are_ignored(api: Api) -> None:
     body = b'{"metadata":{"name":"a","x":1},"data":{"k":"1","k":"2"},"y":2}'
     warned = await api("POST", f"{MAPS}?dryRun=All", body)
     assert warned.warnings == ['unknown field "metadata.x"', 'duplicate field "data.k"', 'unknown field "y"']
-    refused = await api("POST", f"{MAPS}?fieldValidation=Strict", body)
-    assert refused.status == 400
-    assert refused.json["message"].startswith(
+    rejected = await api("POST", f"{MAPS}?fieldValidation=Strict", body)
+    assert rejected.status == 400
+    assert rejected.json["message"].startswith(
         'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: unknown field'
     )
     ignored = await api("POST", f"{MAPS}?fieldValidation=Ignore", body)
@@ -77,9 +77,9 @@ async def test_put_as_create_needs_the_create_permission() -> None:
             return AuthorizationResult(Decision.NO_OPINION)
 
     async with serving(authorizer=Nobody()) as api:
-        refused = await api("PUT", f"{LEASES}/l", {"metadata": {"name": "l"}, "spec": {}})
-    assert refused.status == 403
-    assert 'cannot create resource "leases"' in refused.json["message"]
+        rejected = await api("PUT", f"{LEASES}/l", {"metadata": {"name": "l"}, "spec": {}})
+    assert rejected.status == 403
+    assert 'cannot create resource "leases"' in rejected.json["message"]
 
 
 async def test_yaml_is_accepted_and_returned(api: Api) -> None:
@@ -115,9 +115,9 @@ async def test_admission_sees_every_write_in_its_phases() -> None:
             {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}},
             content_type=APPLY,
         )
-        refused = await api("DELETE", f"{MAPS}/{name}")
+        rejected = await api("DELETE", f"{MAPS}/{name}")
     assert created.json["metadata"]["labels"] == {"seen": "yes"}
-    assert refused.json["message"] == f'configmaps "{name}" is forbidden: it has data'
+    assert rejected.json["message"] == f'configmaps "{name}" is forbidden: it has data'
     assert seen == [
         ("admit", "CREATE", "", False),
         ("validate", "CREATE", name, False),

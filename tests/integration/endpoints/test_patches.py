@@ -94,8 +94,8 @@ async def test_quoted_objects_are_encoded_like_go_json(api: Api, kind: str, body
 
 async def test_strict_patches_are_rejected_and_others_warn(api: Api) -> None:
     await make(api, k="v")
-    refused = await patch(api, "strategic", f"{MAPS}/a?fieldValidation=Strict", {"bogus": 1, "metadata": {"more": 2}})
-    assert 'strict decoding error: unknown field "bogus", unknown field "metadata.more"' in refused.json["message"]
+    rejected = await patch(api, "strategic", f"{MAPS}/a?fieldValidation=Strict", {"bogus": 1, "metadata": {"more": 2}})
+    assert 'strict decoding error: unknown field "bogus", unknown field "metadata.more"' in rejected.json["message"]
     warned = await patch(api, "json", f"{MAPS}/a", [{"op": "add", "path": "/data/n", "value": "1", "note": "x"}])
     assert warned.warnings == ['json patch unknown field "[0].note"']
 

@@ -117,8 +117,8 @@ async def test_partial_metadata_is_encoded(api: Api) -> None:
 
 async def test_tables_are_json_only(api: Api) -> None:
     await fill(api, "a")
-    refused = await api("GET", MAPS, accept=f"{PROTOBUF};{TABLE}")
-    assert (refused.status, refused.headers["content-type"]) == (406, "application/json")
+    rejected = await api("GET", MAPS, accept=f"{PROTOBUF};{TABLE}")
+    assert (rejected.status, rejected.headers["content-type"]) == (406, "application/json")
     table = await api("GET", MAPS, accept=f"{PROTOBUF};{TABLE},application/json;{TABLE}")
     assert table.json["kind"] == "Table"
 

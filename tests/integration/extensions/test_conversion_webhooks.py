@@ -86,8 +86,8 @@ async def test_each_version_reads_and_writes_its_own_fields(cluster: Cluster, ho
 
 async def test_an_object_is_validated_by_the_schema_of_the_request(cluster: Cluster, hook: WebhookServer) -> None:
     await define(cluster, hook)
-    refused = await cluster.call("POST", V2, widget("v2", two=10))
-    assert (refused.status, refused.json["details"]["causes"][0]["field"]) == (422, "spec.two")
+    rejected = await cluster.call("POST", V2, widget("v2", two=10))
+    assert (rejected.status, rejected.json["details"]["causes"][0]["field"]) == (422, "spec.two")
 
 
 async def test_a_list_is_converted_in_one_call_and_once(cluster: Cluster, hook: WebhookServer) -> None:
@@ -139,8 +139,8 @@ async def test_managers_of_other_versions_lose_fields_that_an_apply_changes(
     await define(cluster, hook)
     applied = {"content_type": APPLY}
     assert (await cluster.call("PATCH", f"{V2}/w?fieldManager=m2", widget("v2", two=1), **applied)).status == 201
-    refused = await cluster.call("PATCH", f"{V1}/w?fieldManager=m1", widget("v1", one=2), **applied)
-    assert (refused.status, refused.json["message"]) == (
+    rejected = await cluster.call("PATCH", f"{V1}/w?fieldManager=m1", widget("v1", one=2), **applied)
+    assert (rejected.status, rejected.json["message"]) == (
         409,
         'Apply failed with 1 conflict: conflict with "m2": .spec.two',
     )
@@ -246,8 +246,8 @@ async def test_invalid_responses_are_reported_with_upstreams_message(
     await define(cluster, hook)
     respond, text = BAD[case]
     hook.on("/convert", respond)
-    refused = await cluster.call("POST", V2, widget("v2", two=1))
-    assert (refused.status, refused.json["message"]) == (500, text)
+    rejected = await cluster.call("POST", V2, widget("v2", two=1))
+    assert (rejected.status, rejected.json["message"]) == (500, text)
     assert (await cluster.get(f"{V1}/w")).status == 404
 
 
@@ -269,12 +269,12 @@ async def test_unconvertible_objects_are_reported_as_corrupt_and_not_deleted(
     await define(cluster, hook)
     await cluster.create(V1, widget("v1", one=1))
     hook.on("/convert", lambda r: answer(r, result={"status": "Failure", "message": "no can do"}))
-    refused = await cluster.get(f"{V2}/w")
+    rejected = await cluster.get(f"{V2}/w")
     text = (
         "StorageError: corrupt object, Code: 7, Key: /example.com/widgets/ns/w, ResourceVersion: 0, "
         "AdditionalErrorMsg: object not"
     )
-    assert (refused.status, text in refused.json["message"]) == (500, True)
+    assert (rejected.status, text in rejected.json["message"]) == (500, True)
     assert (await cluster.call("DELETE", f"{V2}/w")).status == 500
     assert (await cluster.get(f"{V1}/w")).status == 200
 
@@ -285,15 +285,15 @@ async def test_a_list_with_a_limit_names_all_unconvertible_objects(cluster: Clus
         await cluster.create(V1, widget("v1", name, one=1))
     hook.on("/convert", lambda r: answer(r, result={"status": "Failure", "message": "no can do"}))
 
-    refused = await cluster.get(f"{V2}?limit=1")
+    rejected = await cluster.get(f"{V2}?limit=1")
 
     keys = [f"/registry/example.com/widgets/ns/{name}" for name in ("a", "b", "c")]
-    details = refused.json["details"]
-    assert (refused.status, refused.json["reason"]) == (500, "StorageReadError")
+    details = rejected.json["details"]
+    assert (rejected.status, rejected.json["reason"]) == (500, "StorageReadError")
     assert (details["name"], details["group"], details["kind"]) == ("list", "example.com", "widgets")
     assert [cause["field"] for cause in details["causes"]] == keys
-    assert refused.json["message"].startswith("failed to read one or more widgets.example.com from the storage: ")
-    assert refused.json["message"].endswith("no can do (and 2 more)")
+    assert rejected.json["message"].startswith("failed to read one or more widgets.example.com from the storage: ")
+    assert rejected.json["message"].endswith("no can do (and 2 more)")
 
 
 async def test_a_list_names_only_the_objects_that_the_webhook_rejects(cluster: Cluster, hook: WebhookServer) -> None:
@@ -308,10 +308,10 @@ async def test_a_list_names_only_the_objects_that_the_webhook_rejects(cluster: C
 
     hook.on("/convert", convert_but_b)
 
-    refused = await cluster.get(f"{V2}?limit=2")
+    rejected = await cluster.get(f"{V2}?limit=2")
 
-    assert refused.status == 500
-    assert [cause["field"] for cause in refused.json["details"]["causes"]] == ["/registry/example.com/widgets/ns/b"]
+    assert rejected.status == 500
+    assert [cause["field"] for cause in rejected.json["details"]["causes"]] == ["/registry/example.com/widgets/ns/b"]
 
 
 @pytest.mark.parametrize(
@@ -324,13 +324,13 @@ async def test_other_lists_of_unconvertible_objects_are_to_be_repeated(
     await cluster.create(V1, widget("v1", one=1))
     hook.on("/convert", lambda r: answer(r, result={"status": "Failure", "message": "no can do"}))
 
-    refused = await cluster.get(f"{V2}{query}")
+    rejected = await cluster.get(f"{V2}{query}")
 
-    assert (refused.status, refused.json["reason"]) == (429, "TooManyRequests")
-    assert refused.json["details"] == {"retryAfterSeconds": 1}
+    assert (rejected.status, rejected.json["reason"]) == (429, "TooManyRequests")
+    assert rejected.json["details"] == {"retryAfterSeconds": 1}
     text = "storage is (re)initializing: failed to list <unspecified>: failed to read one or more widgets.example.com"
-    assert refused.json["message"].startswith(text)
-    assert refused.json["message"].endswith("no can do")
+    assert rejected.json["message"].startswith(text)
+    assert rejected.json["message"].endswith("no can do")
 
 
 async def test_converted_objects_are_pruned_and_defaulted_like_decoded_ones(
@@ -356,10 +356,10 @@ async def test_changing_an_unconvertible_object_reports_the_conversion_error(
     await define(cluster, hook)
     await cluster.create(V1, widget("v1", one=1))
     hook.on("/convert", lambda r: answer(r, result={"status": "Failure", "message": "no can do"}))
-    refused = await cluster.call("PATCH", f"{V2}/w", {"spec": {"two": 2}}, content_type=MERGE)
-    assert refused.status == 500
-    assert refused.json["message"].startswith("object not decodable revision=")
-    assert refused.json["message"].endswith(": conversion webhook for example.com/v1, Kind=Widget failed: no can do")
+    rejected = await cluster.call("PATCH", f"{V2}/w", {"spec": {"two": 2}}, content_type=MERGE)
+    assert rejected.status == 500
+    assert rejected.json["message"].startswith("object not decodable revision=")
+    assert rejected.json["message"].endswith(": conversion webhook for example.com/v1, Kind=Widget failed: no can do")
 
 
 async def test_a_hanging_webhook_does_not_delay_other_requests(cluster: Cluster, hook: WebhookServer) -> None:

@@ -269,8 +269,8 @@ async def test_validation_rules_are_stored_although_not_evaluated(cluster: Clust
     assert (
         crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"][0]["message"] == "too many"
     )
-    refused = await cluster.call("POST", WIDGETS, widget(spec={"replicas": "x"}))
-    assert "some validation rules were not checked because the object was invalid" in refused.json["message"]
+    rejected = await cluster.call("POST", WIDGETS, widget(spec={"replicas": "x"}))
+    assert "some validation rules were not checked because the object was invalid" in rejected.json["message"]
 
 
 async def test_a_second_replica_serves_an_established_definition_at_once() -> None:
@@ -291,8 +291,8 @@ async def test_managed_fields_are_dropped_from_oversized_objects_except_on_apply
     large = widget(spec={f"{'field':_<20}{i}": "value" * 4 for i in range(24_000)})
     assert "managedFields" not in (await cluster.create(WIDGETS, large))["metadata"]
     again = {**large, "metadata": {"name": "applied"}}
-    refused = await cluster.call("PATCH", f"{WIDGETS}/applied?fieldManager=m", again, content_type=APPLY)
-    assert (refused.status, refused.json["message"]) == (500, "etcdserver: request is too large")
+    rejected = await cluster.call("PATCH", f"{WIDGETS}/applied?fieldManager=m", again, content_type=APPLY)
+    assert (rejected.status, rejected.json["message"]) == (500, "etcdserver: request is too large")
 
 
 async def test_finalizers_without_a_domain_are_warned_about(cluster: Cluster) -> None:

@@ -65,8 +65,8 @@ async def test_a_changed_schema_applies_at_once_and_ends_watches(cluster: Cluste
     assert (await cluster.get(f"{WIDGETS}/w")).json["spec"] == {"size": 1, "color": "red"}
     listed = (await cluster.get(WIDGETS)).json["items"]
     assert [item["spec"] for item in listed] == [{"size": 1, "color": "red"}]
-    refused = await cluster.call("POST", WIDGETS, widget("x", spec={"size": "big"}))
-    assert (refused.status, refused.json["details"]["causes"][0]["field"]) == (422, "spec.size")
+    rejected = await cluster.call("POST", WIDGETS, widget("x", spec={"size": "big"}))
+    assert (rejected.status, rejected.json["details"]["causes"][0]["field"]) == (422, "spec.size")
 
 
 async def test_a_new_storage_version_serves_older_objects(cluster: Cluster) -> None:
@@ -94,9 +94,9 @@ async def test_objects_with_finalizers_delay_the_deletion_of_their_definition(cl
         lambda crd: any(c["reason"] == "InstanceDeletionInProgress" for c in crd["status"]["conditions"]),
     )
     assert crd["metadata"]["deletionTimestamp"]
-    refused = await cluster.call("POST", WIDGETS, widget("late"))
-    assert refused.status == 403
-    assert refused.json["message"].endswith("create not allowed while custom resource definition is terminating")
+    rejected = await cluster.call("POST", WIDGETS, widget("late"))
+    assert rejected.status == 403
+    assert rejected.json["message"].endswith("create not allowed while custom resource definition is terminating")
     await cluster.call("PATCH", f"{WIDGETS}/held", {"metadata": {"finalizers": None}}, content_type=MERGE)
     await cluster.until(f"{CRDS}/widgets.example.com", lambda crd: crd.get("code") == 404)
 

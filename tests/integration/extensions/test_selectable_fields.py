@@ -100,8 +100,8 @@ async def test_a_list_selects_by_fields_of_the_requested_version(cluster: Cluste
     assert await listed(cluster, V2, "fieldSelector=host%21%3Dhost1") == ["c"]
     assert await listed(cluster, V1, "fieldSelector=hostPort%3Dhost1:80") == ["a"]
     assert await listed(cluster, "/apis/example.com/v2/widgets", "fieldSelector=port%3D80") == ["a", "c"]
-    refused = await cluster.get(f"{V1}?fieldSelector=host%3Dhost1")
-    assert (refused.status, refused.json["message"]) == (400, "field label not supported: host")
+    rejected = await cluster.get(f"{V1}?fieldSelector=host%3Dhost1")
+    assert (rejected.status, rejected.json["message"]) == (400, "field label not supported: host")
 
 
 async def test_a_list_selects_by_labels_of_the_requested_version(cluster: Cluster, hook: WebhookServer) -> None:

@@ -100,10 +100,10 @@ async def test_unknown_fields_are_reported_before_a_body_of_another_version_is_r
         ("v2", 'strict decoding error: unknown field "spec.one"'),
         ("v9", 'strict decoding error: unknown field "spec"'),
     ):
-        refused = await cluster.call("POST", f"{V1}?fieldValidation=Strict", widget(api, one="1"))
-        assert (refused.status, refused.json["message"].endswith(text)) == (400, True)
-    refused = await cluster.call("POST", f"{V1}?fieldValidation=Strict", widget("v2", two="1"))
-    assert "does not match the expected API version" in refused.json["message"]
+        rejected = await cluster.call("POST", f"{V1}?fieldValidation=Strict", widget(api, one="1"))
+        assert (rejected.status, rejected.json["message"].endswith(text)) == (400, True)
+    rejected = await cluster.call("POST", f"{V1}?fieldValidation=Strict", widget("v2", two="1"))
+    assert "does not match the expected API version" in rejected.json["message"]
 
 
 async def test_an_applied_scale_without_metadata_is_rejected(cluster: Cluster) -> None:
@@ -111,8 +111,8 @@ async def test_an_applied_scale_without_metadata_is_rejected(cluster: Cluster) -
     await cluster.define(definition("Widget", version("v1", subresources=scale)))
     await cluster.create(V1, widget("v1", replicas=1))
     applied = {"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": 2}}
-    refused = await cluster.call("PATCH", f"{V1}/w/scale?fieldManager=m&force=true", applied, content_type=APPLY)
-    assert (refused.status, refused.json["message"][:60]) == (
+    rejected = await cluster.call("PATCH", f"{V1}/w/scale?fieldManager=m&force=true", applied, content_type=APPLY)
+    assert (rejected.status, rejected.json["message"][:60]) == (
         500,
         "failed to convert new object (/; autoscaling/v1, Kind=Scale)"[:60],
     )

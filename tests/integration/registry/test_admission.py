@@ -124,15 +124,15 @@ async def lifecycle(storages: StorageFactory, make_store: MakeStore) -> Namespac
     return NamespaceLifecycle(storages)
 
 
-async def refused(plugin: NamespaceLifecycle, asked: Attributes) -> Object:
-    with pytest.raises(StatusError) as refusal:
+async def rejected(plugin: NamespaceLifecycle, asked: Attributes) -> Object:
+    with pytest.raises(StatusError) as rejection:
         await plugin.admit(asked)
-    return refusal.value.to_status()
+    return rejection.value.to_status()
 
 
 async def test_content_needs_a_namespace(lifecycle: NamespaceLifecycle) -> None:
     await lifecycle.admit(attributes())
-    answer = await refused(lifecycle, attributes(namespace="absent"))
+    answer = await rejected(lifecycle, attributes(namespace="absent"))
     assert (answer["code"], answer["message"]) == (404, 'namespaces "absent" not found')
     assert answer["details"] == {"name": "absent", "kind": "namespaces"}
     await lifecycle.admit(attributes("DELETE", namespace="absent"))
@@ -144,7 +144,9 @@ async def test_content_of_a_namespace_that_is_gone_can_be_updated(lifecycle: Nam
 
 
 async def test_a_dying_namespace_takes_nothing_new(lifecycle: NamespaceLifecycle) -> None:
-    answer = await refused(lifecycle, attributes(namespace="dying", name="", object=new("Event", generateName="late-")))
+    answer = await rejected(
+        lifecycle, attributes(namespace="dying", name="", object=new("Event", generateName="late-"))
+    )
     assert answer["code"] == 403
     assert answer["message"] == (
         'secrets "late-" is forbidden: unable to create new content in namespace dying because it is being terminated'
@@ -160,7 +162,7 @@ async def test_a_dying_namespace_takes_nothing_new(lifecycle: NamespaceLifecycle
 
 async def test_some_namespaces_never_go(lifecycle: NamespaceLifecycle) -> None:
     kind, resource = GroupVersionKind("", "v1", "Namespace"), GroupVersionResource("", "v1", "namespaces")
-    answer = await refused(
+    answer = await rejected(
         lifecycle, attributes("DELETE", kind=kind, resource=resource, name="default", namespace="default")
     )
     assert answer["message"] == 'namespaces "default" is forbidden: this namespace may not be deleted'

@@ -85,15 +85,15 @@ def test_a_selector_of_one_object_asks_for_its_key() -> None:
     ],
 )
 def test_selectors_that_cannot_be_read_are_rejected(labels: str, fields: str, text: str) -> None:
-    with pytest.raises(StatusError) as refusal:
+    with pytest.raises(StatusError) as rejection:
         select(define("ConfigMap", "configmaps", ConfigMaps()), "ns", labels, fields)
-    assert (refusal.value.code, refusal.value.message) == (400, text)
+    assert (rejection.value.code, rejection.value.message) == (400, text)
 
 
 def test_kinds_with_own_selectable_fields_have_another_error() -> None:
-    with pytest.raises(StatusError) as refusal:
+    with pytest.raises(StatusError) as rejection:
         select(define("Pod", "pods", Pods()), "ns", "", "nope=1")
-    assert refusal.value.message == "field label not supported: nope"
+    assert rejection.value.message == "field label not supported: nope"
 
 
 async def test_a_collection_delete_answers_with_what_was_there(pods: Store, ctx: Context, dry: Context) -> None:
@@ -125,9 +125,9 @@ async def test_each_object_of_a_collection_settles_its_own_grace_period(pods: St
 
 
 async def test_a_rejection_ends_a_collection_delete(pods: Store, ctx: Context) -> None:
-    with pytest.raises(StatusError) as refusal:
+    with pytest.raises(StatusError) as rejection:
         await pods.delete_collection(ctx, {"preconditions": {"uid": "x"}}, ListQuery(prefix="ns/"))
-    assert 'on Pod "a"' in refusal.value.message
+    assert 'on Pod "a"' in rejection.value.message
     assert await names(pods, "ns") == ["ns/a", "ns/b", "ns/c"]
 
 
@@ -149,11 +149,11 @@ async def test_objects_that_vanish_at_the_same_time_are_ignored(make_store: Make
 
 
 async def test_admission_is_asked_about_each_object(pods: Store, ctx: Context) -> None:
-    async def refuse(obj: Object) -> None:
+    async def reject(obj: Object) -> None:
         raise forbidden(pods.resource, obj["metadata"]["name"], "no")
 
     with pytest.raises(StatusError, match="is forbidden: no"):
-        await pods.delete_collection(ctx, {}, ListQuery(prefix="ns/"), refuse)
+        await pods.delete_collection(ctx, {}, ListQuery(prefix="ns/"), reject)
 
 
 async def test_a_watch_sees_the_life_of_an_object(make_store: MakeStore, ctx: Context) -> None:
@@ -179,10 +179,10 @@ async def _release(current: Object | None) -> Object:
 
 
 async def test_a_version_that_is_no_number_is_a_bad_request(pods: Store, ctx: Context) -> None:
-    with pytest.raises(StatusError) as refusal:
+    with pytest.raises(StatusError) as rejection:
         await pods.list(ctx, ListQuery(prefix="ns/", resource_version="abc"))
-    assert refusal.value.code == 400
-    assert 'resourceVersion: Invalid value: "abc"' in refusal.value.message
+    assert rejection.value.code == 400
+    assert 'resourceVersion: Invalid value: "abc"' in rejection.value.message
 
 
 async def test_a_token_from_before_compaction_is_expired_and_replaced(
@@ -193,9 +193,9 @@ async def test_a_token_from_before_compaction_is_expired_and_replaced(
     await backend.compact(await backend.revision())
     later = CachingStorageFactory(backend)  # a server without a cached history
     store = Store(pods.definition, later.resource(StorageConfig("pods", "v1", "Pod")))
-    with pytest.raises(StatusError) as refusal:
+    with pytest.raises(StatusError) as rejection:
         await store.list(ctx, ListQuery(prefix="ns/", limit=1, continue_token=first.continue_token))
-    answer = refusal.value.to_status()
+    answer = rejection.value.to_status()
     assert (answer["code"], answer["reason"]) == (410, "Expired")
     assert answer["message"].startswith(
         "The provided continue parameter is too old to display a consistent list result."

@@ -57,11 +57,12 @@ async def test_a_dry_run_shows_the_version_that_it_was_given(store: Store, dry: 
 
 
 async def test_another_namespace_is_rejected(store: Store, ctx: Context) -> None:
-    with pytest.raises(StatusError) as refused:
+    with pytest.raises(StatusError) as rejected:
         await store.create(ctx, new("ConfigMap", "a", namespace="default"))
-    assert refused.value.code == 400
+    assert rejected.value.code == 400
     assert (
-        refused.value.message == "the namespace of the provided object does not match the namespace sent on the request"
+        rejected.value.message
+        == "the namespace of the provided object does not match the namespace sent on the request"
     )
 
 
@@ -85,10 +86,10 @@ async def test_a_given_name_goes_before_generate_name(store: Store, ctx: Context
 
 
 async def test_without_any_name_the_name_is_required(store: Store, ctx: Context) -> None:
-    with pytest.raises(StatusError) as refused:
+    with pytest.raises(StatusError) as rejected:
         await store.create(ctx, {"kind": "ConfigMap", "apiVersion": "v1"})
     assert (
-        refused.value.message
+        rejected.value.message
         == 'ConfigMap "" is invalid: metadata.name: Required value: name or generateName is required'
     )
 
@@ -125,29 +126,29 @@ async def test_eight_generated_names_that_exist_are_a_conflict(
     store = make_store("ConfigMap", "configmaps", strategy)
     await store.create(ctx, new("ConfigMap", generateName="x-"))
     strategy.calls = 0
-    with pytest.raises(StatusError) as refused:
+    with pytest.raises(StatusError) as rejected:
         await store.create(ctx, new("ConfigMap", generateName="x-"))
     assert strategy.calls == 8
     text = 'configmaps "x-same" already exists, the server was not able to generate a unique name for the object'
-    assert (refused.value.message, refused.value.retry_after) == (text, 1)
+    assert (rejected.value.message, rejected.value.retry_after) == (text, 1)
 
 
 async def test_an_existing_name_is_a_conflict_even_in_a_dry_run(store: Store, ctx: Context, dry: Context) -> None:
     await store.create(ctx, new("ConfigMap", "a"))
     for context in (ctx, dry):
-        with pytest.raises(StatusError) as refused:
+        with pytest.raises(StatusError) as rejected:
             await store.create(context, new("ConfigMap", "a"))
-        assert (refused.value.code, refused.value.reason) == (409, "AlreadyExists")
-        assert refused.value.message == 'configmaps "a" already exists'
-        assert refused.value.details == {"name": "a", "kind": "configmaps"}
+        assert (rejected.value.code, rejected.value.reason) == (409, "AlreadyExists")
+        assert rejected.value.message == 'configmaps "a" already exists'
+        assert rejected.value.details == {"name": "a", "kind": "configmaps"}
 
 
 async def test_the_conflict_with_an_object_being_deleted_names_the_deletion(store: Store, ctx: Context) -> None:
     await store.create(ctx, new("ConfigMap", "a", finalizers=["example.com/hold"]))
     await store.delete(ctx, "a", {})
-    with pytest.raises(StatusError) as refused:
+    with pytest.raises(StatusError) as rejected:
         await store.create(ctx, new("ConfigMap", "a"))
-    assert refused.value.message == 'object is being deleted: configmaps "a" already exists'
+    assert rejected.value.message == 'object is being deleted: configmaps "a" already exists'
 
 
 async def test_a_dry_run_answers_without_version_and_stores_nothing(store: Store, dry: Context) -> None:
@@ -169,9 +170,9 @@ async def test_status_and_generation_of_a_new_object_are_the_servers(make_store:
 async def test_names_and_finalizers_are_validated_as_the_kind_wants(
     store: Store, make_store: MakeStore, ctx: Context
 ) -> None:
-    with pytest.raises(StatusError) as refused:
+    with pytest.raises(StatusError) as rejected:
         await store.create(ctx, new("ConfigMap", "Upper", finalizers=["short"]))
-    causes = refused.value.to_status()["details"]["causes"]
+    causes = rejected.value.to_status()["details"]["causes"]
     assert [cause["field"] for cause in causes] == ["metadata.name", "metadata.finalizers[0]"]
     widgets = make_store("Widget", "widgets", Widgets(), group="example.com")
     await widgets.create(ctx, new("Widget", "w", finalizers=["short"]))
@@ -180,12 +181,12 @@ async def test_names_and_finalizers_are_validated_as_the_kind_wants(
 async def test_admission_sees_the_finished_object_and_can_reject(store: Store, ctx: Context) -> None:
     seen: list[Object] = []
 
-    async def refuse(obj: Object) -> None:
+    async def reject(obj: Object) -> None:
         seen.append(obj)
         raise bad_request("no")
 
     with pytest.raises(StatusError, match="no"):
-        await store.create(ctx, new("ConfigMap", generateName="a-"), validate=refuse)
+        await store.create(ctx, new("ConfigMap", generateName="a-"), validate=reject)
     assert seen[0]["metadata"]["name"].startswith("a-")
     assert seen[0]["metadata"]["uid"]
     with pytest.raises(StatusError, match="not found"):
@@ -212,9 +213,9 @@ async def test_allocations_are_kept_on_success_and_released_on_rejection(make_st
     ("name", "text"), [("a/b", "may not contain '/'"), ("50%", "may not contain '%'"), ("..", "may not be '..'")]
 )
 async def test_names_that_no_path_can_have_are_rejected(store: Store, ctx: Context, name: str, text: str) -> None:
-    with pytest.raises(StatusError) as refused:
+    with pytest.raises(StatusError) as rejected:
         await store.get(ctx, name)
-    assert refused.value.message == f'Name parameter invalid: "{name}": {text}'
+    assert rejected.value.message == f'Name parameter invalid: "{name}": {text}'
 
 
 async def test_objects_with_a_lifetime_are_stored_under_a_lease(

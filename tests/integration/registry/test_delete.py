@@ -28,17 +28,17 @@ def pods(make_store: MakeStore) -> Store:
     return make_store("Pod", "pods", Pods())
 
 
-async def refused(store: Store, ctx: Context, name: str, options: Object) -> StatusError:
-    with pytest.raises(StatusError) as refusal:
+async def rejected(store: Store, ctx: Context, name: str, options: Object) -> StatusError:
+    with pytest.raises(StatusError) as rejection:
         await store.delete(ctx, name, options)
-    return refusal.value
+    return rejection.value
 
 
 async def gone(store: Store, ctx: Context, name: str) -> bool:
     try:
         await store.get(ctx, name)
-    except StatusError as refusal:
-        assert refusal.code == 404
+    except StatusError as rejection:
+        assert rejection.code == 404
         return True
     return False
 
@@ -49,7 +49,7 @@ async def test_a_plain_object_goes_at_once(store: Store, ctx: Context) -> None:
     assert deleted
     assert entry.object()["metadata"]["uid"] == uid
     assert "deletionTimestamp" not in entry.object()["metadata"]
-    assert (await refused(store, ctx, "a", {})).message == 'configmaps "a" not found'
+    assert (await rejected(store, ctx, "a", {})).message == 'configmaps "a" not found'
 
 
 async def test_finalizers_hold_an_object_marked(store: Store, ctx: Context, dry: Context) -> None:
@@ -111,14 +111,16 @@ async def test_kinds_differ_in_their_default_policy(make_store: MakeStore, ctx: 
 async def test_preconditions_name_the_kind(store: Store, ctx: Context, dry: Context) -> None:
     meta = (await store.create(ctx, new("ConfigMap", "a"))).object()["metadata"]
     for context in (ctx, dry):
-        refusal = await refused(store, context, "a", {"preconditions": {"uid": "x"}})
-        assert (refusal.code, refusal.details) == (409, {"name": "a", "kind": "ConfigMap"})
-        assert refusal.message == (
+        rejection = await rejected(store, context, "a", {"preconditions": {"uid": "x"}})
+        assert (rejection.code, rejection.details) == (409, {"name": "a", "kind": "ConfigMap"})
+        assert rejection.message == (
             'Operation cannot be fulfilled on ConfigMap "a": the UID in the precondition (x) does not match the UID '
             f"in record ({meta['uid']}). The object might have been deleted and then recreated"
         )
-        refusal = await refused(store, context, "a", {"preconditions": {"resourceVersion": "999", "uid": meta["uid"]}})
-        assert refusal.message.endswith(
+        rejection = await rejected(
+            store, context, "a", {"preconditions": {"resourceVersion": "999", "uid": meta["uid"]}}
+        )
+        assert rejection.message.endswith(
             "the ResourceVersion in the precondition (999) does not match the ResourceVersion in record "
             f"({meta['resourceVersion']}). The object might have been modified"
         )
@@ -128,9 +130,9 @@ async def test_preconditions_name_the_kind(store: Store, ctx: Context, dry: Cont
 
 async def test_unsafe_deletion_is_for_objects_that_cannot_be_read(store: Store, ctx: Context) -> None:
     await store.create(ctx, new("ConfigMap", "a"))
-    with pytest.raises(StatusError) as refusal:
+    with pytest.raises(StatusError) as rejection:
         await store.delete_unreadable(ctx, "a")
-    assert refusal.value.message == (
+    assert rejection.value.message == (
         'Operation cannot be fulfilled on configmaps "a": StorageError: invalid object, Code: 4, '
         "Key: /registry/configmaps/ns/a, ResourceVersion: 0, AdditionalErrorMsg: "
         "unsafe deletion is not allowed because the object is decodable from storage"
@@ -211,12 +213,12 @@ async def test_admission_can_reject_and_the_allocation_is_released_once(make_sto
     await store.create(ctx, new("Service", "s"))
     seen: list[str] = []
 
-    async def refuse(obj: Object) -> None:
+    async def reject(obj: Object) -> None:
         seen.append(obj["metadata"]["name"])
         raise bad_request("no")
 
     with pytest.raises(StatusError, match="no"):
-        await store.delete(ctx, "s", {}, refuse)
+        await store.delete(ctx, "s", {}, reject)
     assert (seen, strategy.deleted) == (["s"], [])
     await store.delete(ctx, "s", {})
     assert strategy.deleted == ["s"]

@@ -29,9 +29,9 @@ PODS = GroupResource("", "pods")
 
 
 def status(error: Exception, action: str = "update") -> Object:
-    with pytest.raises(StatusError) as refusal, TranslatedRead(PODS, "p", action, "/registry/pods/ns/p"):
+    with pytest.raises(StatusError) as rejection, TranslatedRead(PODS, "p", action, "/registry/pods/ns/p"):
         raise error
-    return refusal.value.to_status()
+    return rejection.value.to_status()
 
 
 def test_absence_existence_and_preconditions() -> None:
@@ -66,10 +66,10 @@ def test_a_store_that_does_not_answer_asks_to_try_again() -> None:
 
 
 def test_status_errors_and_unexpected_errors_are_raised_unchanged() -> None:
-    refusal = StatusError(418, "Teapot", "short and stout")
+    rejection = StatusError(418, "Teapot", "short and stout")
     with pytest.raises(StatusError) as raised, Translated(PODS, "p", "create"):
-        raise refusal
-    assert raised.value is refusal
+        raise rejection
+    assert raised.value is rejection
     with pytest.raises(ValueError, match="a bug"), Translated(PODS, "p", "create"):
         raise ValueError("a bug")
 

@@ -43,10 +43,10 @@ def patch(metadata: dict[str, Any] | None = None, **parts: Any) -> Callable[[Obj
     return transform
 
 
-async def refused(store: Store, ctx: Context, name: str, obj: Object, **more: Any) -> StatusError:
-    with pytest.raises(StatusError) as refusal:
+async def rejected(store: Store, ctx: Context, name: str, obj: Object, **more: Any) -> StatusError:
+    with pytest.raises(StatusError) as rejection:
         await store.update(ctx, name, put(obj), **more)
-    return refusal.value
+    return rejection.value
 
 
 async def test_an_update_replaces_what_users_own_and_restores_the_rest(store: Store, ctx: Context) -> None:
@@ -104,10 +104,10 @@ async def test_times_in_managed_fields_alone_are_no_change(store: Store, ctx: Co
 
 async def test_an_update_cannot_set_deletion_times(store: Store, ctx: Context) -> None:
     await store.create(ctx, new("ConfigMap", "a"))
-    refusal = await refused(
+    rejection = await rejected(
         store, ctx, "a", new("ConfigMap", "a", deletionTimestamp="2001-01-01T00:00:00Z", deletionGracePeriodSeconds=4)
     )
-    assert refusal.message == (
+    assert rejection.message == (
         'ConfigMap "a" is invalid: [metadata.deletionTimestamp: Invalid value: '
         '"2001-01-01T00:00:00Z": field is immutable, '
         "metadata.deletionGracePeriodSeconds: Invalid value: 4: field is immutable]"
@@ -117,9 +117,9 @@ async def test_an_update_cannot_set_deletion_times(store: Store, ctx: Context) -
 async def test_a_stale_version_is_a_conflict(store: Store, ctx: Context) -> None:
     old = (await store.create(ctx, new("ConfigMap", "a"))).object()
     await store.update(ctx, "a", patch(data={"n": "1"}))
-    refusal = await refused(store, ctx, "a", old)
-    assert (refusal.code, refusal.reason) == (409, "Conflict")
-    assert refusal.message == (
+    rejection = await rejected(store, ctx, "a", old)
+    assert (rejection.code, rejection.reason) == (409, "Conflict")
+    assert rejection.message == (
         'Operation cannot be fulfilled on configmaps "a": the object has been modified; '
         "please apply your changes to the latest version and try again"
     )
@@ -140,17 +140,17 @@ async def test_a_self_link_is_shown_by_a_dry_run_and_never_stored(store: Store, 
 
 async def test_absence_is_not_found(store: Store, ctx: Context, dry: Context) -> None:
     for context in (ctx, dry):
-        refusal = await refused(store, context, "a", new("ConfigMap", "a"))
-        assert (refusal.code, refusal.message) == (404, 'configmaps "a" not found')
+        rejection = await rejected(store, context, "a", new("ConfigMap", "a"))
+        assert (rejection.code, rejection.message) == (404, 'configmaps "a" not found')
 
 
 async def test_another_uid_is_a_conflict_with_the_message_of_the_storage(store: Store, ctx: Context) -> None:
     uid = (await store.create(ctx, new("ConfigMap", "a"))).object()["metadata"]["uid"]
-    refusal = await refused(
+    rejection = await rejected(
         store, ctx, "a", new("ConfigMap", "a", uid="other"), preconditions=Preconditions(uid="other")
     )
-    assert refusal.code == 409
-    assert refusal.message == (
+    assert rejection.code == 409
+    assert rejection.message == (
         'Operation cannot be fulfilled on configmaps "a": StorageError: invalid object, Code: 4, '
         "Key: /registry/configmaps/ns/a, ResourceVersion: 0, AdditionalErrorMsg: "
         f"Precondition failed: UID in precondition: other, UID in object meta: {uid}"
@@ -159,9 +159,11 @@ async def test_another_uid_is_a_conflict_with_the_message_of_the_storage(store: 
 
 async def test_a_patched_uid_is_immutable(store: Store, ctx: Context) -> None:
     await store.create(ctx, new("ConfigMap", "a"))
-    with pytest.raises(StatusError) as refusal:
+    with pytest.raises(StatusError) as rejection:
         await store.update(ctx, "a", patch({"uid": "other"}))
-    assert refusal.value.message == 'ConfigMap "a" is invalid: metadata.uid: Invalid value: "other": field is immutable'
+    assert (
+        rejection.value.message == 'ConfigMap "a" is invalid: metadata.uid: Invalid value: "other": field is immutable'
+    )
 
 
 async def test_missing_uid_time_and_version_are_restored(store: Store, ctx: Context) -> None:
@@ -173,13 +175,13 @@ async def test_missing_uid_time_and_version_are_restored(store: Store, ctx: Cont
 async def test_kinds_that_forbid_it_need_a_version(make_store: MakeStore, ctx: Context) -> None:
     store = make_store("Lease", "leases", Leases(), group="coordination.k8s.io")
     await store.create(ctx, new("Lease", "l"))
-    refusal = await refused(store, ctx, "l", new("Lease", "l", spec={"holderIdentity": "you"}))
-    assert refusal.message == (
+    rejection = await rejected(store, ctx, "l", new("Lease", "l", spec={"holderIdentity": "you"}))
+    assert rejection.message == (
         'leases.coordination.k8s.io "l" is invalid: metadata.resourceVersion: Invalid value: 0: '
         "must be specified for an update"
     )
-    assert refusal.details is not None
-    assert refusal.details["kind"] == "leases"
+    assert rejection.details is not None
+    assert rejection.details["kind"] == "leases"
 
 
 async def test_put_creates_where_the_kind_allows_it(make_store: MakeStore, ctx: Context, dry: Context) -> None:
@@ -195,11 +197,11 @@ async def test_put_creates_where_the_kind_allows_it(make_store: MakeStore, ctx: 
 
 async def test_put_does_not_create_what_had_a_uid(make_store: MakeStore, ctx: Context) -> None:
     store = make_store("Lease", "leases", Leases(), group="coordination.k8s.io")
-    refusal = await refused(
+    rejection = await rejected(
         store, ctx, "ghost", new("Lease", "ghost", uid="gone"), preconditions=Preconditions(uid="gone")
     )
-    assert refusal.message.endswith("Precondition failed: UID in precondition: gone, UID in object meta: ")
-    assert "Key: /registry/leases/ns/ghost," in refusal.message
+    assert rejection.message.endswith("Precondition failed: UID in precondition: gone, UID in object meta: ")
+    assert "Key: /registry/leases/ns/ghost," in rejection.message
 
 
 async def test_apply_creates_objects_of_every_kind(store: Store, ctx: Context) -> None:
@@ -215,21 +217,21 @@ async def test_apply_creates_objects_of_every_kind(store: Store, ctx: Context) -
 
 async def test_another_namespace_is_rejected(store: Store, ctx: Context) -> None:
     await store.create(ctx, new("ConfigMap", "a"))
-    refusal = await refused(store, ctx, "a", new("ConfigMap", "a", namespace="other"))
-    assert refusal.message == "the namespace of the provided object does not match the namespace sent on the request"
+    rejection = await rejected(store, ctx, "a", new("ConfigMap", "a", namespace="other"))
+    assert rejection.message == "the namespace of the provided object does not match the namespace sent on the request"
 
 
 async def test_a_deleted_object_gains_no_finalizers_but_changes_otherwise(store: Store, ctx: Context) -> None:
     await store.create(ctx, new("ConfigMap", "a", finalizers=["example.com/one", "example.com/two"]))
     marked, _ = await store.delete(ctx, "a", {})
     stamp = marked.object()["metadata"]["deletionTimestamp"]
-    with pytest.raises(StatusError) as refusal:
+    with pytest.raises(StatusError) as rejection:
         await store.update(ctx, "a", patch({"finalizers": ["example.com/one", "example.com/three"]}))
-    assert refusal.value.message == (
+    assert rejection.value.message == (
         'ConfigMap "a" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object is '
         'being deleted, found new finalizers []string{"example.com/three"}'
     )
-    assert len(refusal.value.to_status()["details"]["causes"]) == 1
+    assert len(rejection.value.to_status()["details"]["causes"]) == 1
     wiped = {"deletionTimestamp": None, "deletionGracePeriodSeconds": None}
     entry, _ = await store.update(ctx, "a", patch(wiped, data={"n": "2"}))
     meta = entry.object()["metadata"]
@@ -240,9 +242,9 @@ async def test_custom_resources_repeat_errors_about_metadata(make_store: MakeSto
     store = make_store("Widget", "widgets", Widgets(), group="example.com")
     await store.create(ctx, new("Widget", "w"))
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "u", "controller": True}
-    with pytest.raises(StatusError) as refusal:
+    with pytest.raises(StatusError) as rejection:
         await store.update(ctx, "w", patch({"ownerReferences": [owner, {**owner, "name": "d"}]}))
-    assert len(refusal.value.to_status()["details"]["causes"]) == 2  # and a third by its own strategy
+    assert len(rejection.value.to_status()["details"]["causes"]) == 2  # and a third by its own strategy
 
 
 async def test_taking_the_last_finalizer_removes_a_deleted_object(
@@ -296,12 +298,12 @@ async def test_generate_name_is_judged_by_the_kind_only_where_its_validation_run
     class Again(Pods):
         revalidates_generate_name: Revalidation = "after finalizers"
 
-    for name, strategy, refused in (("pods", Pods(), False), ("others", Again(), True)):
+    for name, strategy, rejected in (("pods", Pods(), False), ("others", Again(), True)):
         store = make_store("Pod", name, strategy)
         await store.create(ctx, new("Pod", "p"))
         with pytest.raises(StatusError, match="may not contain '/'"):
             await store.update(ctx, "p", patch({"generateName": "a/b"}))
-        if refused:
+        if rejected:
             with pytest.raises(StatusError, match="a lowercase RFC 1123"):
                 await store.update(ctx, "p", patch({"generateName": "Bad_Name"}))
         else:
@@ -327,12 +329,12 @@ async def test_admission_rejects_with_both_objects_in_hand(store: Store, ctx: Co
     await store.create(ctx, new("ConfigMap", "a", data={"n": "1"}))
     seen: list[tuple[Any, Any]] = []
 
-    async def refuse(changed: Object, old: Object) -> None:
+    async def reject(changed: Object, old: Object) -> None:
         seen.append((changed["data"], old["data"]))
         raise bad_request("no")
 
     with pytest.raises(StatusError, match="no"):
-        await store.update(ctx, "a", patch(data={"n": "2"}), validate_update=refuse)
+        await store.update(ctx, "a", patch(data={"n": "2"}), validate_update=reject)
     assert seen == [({"n": "2"}, {"n": "1"})]
     assert (await store.get(ctx, "a")).object()["data"] == {"n": "1"}
 
