@@ -225,7 +225,7 @@ def client(server: Server) -> Iterator[Client]:
         yield client
 
 
-def refused(client: Client) -> None:
+def rejected(client: Client) -> None:
     """A write fails with a Status that reports a server error, within a bounded time."""
     began = time.monotonic()
     answer = client("POST", MAPS, {"metadata": {"name": "lost"}})
@@ -246,7 +246,7 @@ def test_reads_of_the_cache_go_on_without_etcd_and_all_recovers(
         assert client("GET", f"{MAPS}/before?resourceVersion=0").status == 200
         assert "before" in names(client, "resourceVersion=0")
         assert client("GET", "/livez/ping").status == 200
-        refused(client)
+        rejected(client)
         assert "before" in names(client, "resourceVersion=0")
         etcd.start() if how == "stopped" else etcd.resume()
         until(lambda: client("GET", "/readyz").status == 200)

@@ -68,9 +68,9 @@ async def test_targets_beyond_ascii_are_taken_as_if_they_were_encoded(serve: Ser
         received = orjson.loads((await client.answer())[2])
         assert (received["path"], received["raw"], received["query"]) == ("/a/é", "/a/%C3%A9", "x=%C3%BC")
     await client.close()
-    for refused in (b"GET a/\xc3\xa9 HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /\x01\xc3\xa9 HTTP/1.1\r\nHost: x\r\n\r\n"):
+    for rejected in (b"GET a/\xc3\xa9 HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /\x01\xc3\xa9 HTTP/1.1\r\nHost: x\r\n\r\n"):
         client = await Client.connect(await serve(echo))
-        client.send(refused)
+        client.send(rejected)
         assert (await client.answer())[0] == 400
         await client.close()
 

@@ -24,7 +24,7 @@ from tetrapod.generic.http.tls import CertificatePair
 from tetrapod.generic.rpc import Channel, RpcError
 from tetrapod.generic.storage.etcd.connection import Credentials
 
-REFUSED = (ssl.SSLError, ConnectionError)
+REJECTED = (ssl.SSLError, ConnectionError)
 CA = Authority.create("tls-flags-ca")
 
 
@@ -84,7 +84,7 @@ async def test_tls_versions_below_that_of_the_flag_are_rejected(tmp_path: Path) 
         assert (await greeted(port, client()))[0] == "TLSv1.3"
     async with listening(tmp_path, tls_min_version="VersionTLS13") as port:
         assert (await greeted(port, client()))[0] == "TLSv1.3"
-        with pytest.raises(REFUSED):
+        with pytest.raises(REJECTED):
             await greeted(port, client(only_12))
 
 
@@ -97,10 +97,10 @@ async def test_only_the_cipher_suites_of_the_flag_are_used(tmp_path: Path) -> No
             only_12(context)
             context.set_ciphers("ECDHE-ECDSA-AES128-GCM-SHA256")
 
-        with pytest.raises(REFUSED):
+        with pytest.raises(REJECTED):
             await greeted(port, client(other))
     async with listening(tmp_path, tls_cipher_suites=("TLS_AES_128_GCM_SHA256",)) as port:
-        with pytest.raises(REFUSED):
+        with pytest.raises(REJECTED):
             await greeted(port, client(only_12))
 
 
@@ -114,7 +114,7 @@ async def test_only_the_groups_of_the_flag_are_used(tmp_path: Path) -> None:
         for name in ("secp384r1", "secp521r1"):
             assert (await greeted(port, with_curve(name)))[2] == "default"
         for name in ("prime256v1", "X25519"):
-            with pytest.raises(REFUSED):
+            with pytest.raises(REJECTED):
                 await greeted(port, with_curve(name))
     async with listening(tmp_path) as port:
         assert (await greeted(port, with_curve("prime256v1")))[2] == "default"

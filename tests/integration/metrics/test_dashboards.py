@@ -205,8 +205,8 @@ def test_pages_are_counted_as_if_they_were_resources(server: Server) -> None:
         )
         try:
             urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=60).close()
-        except urllib.error.HTTPError as refused:
-            refused.close()
+        except urllib.error.HTTPError as rejected:
+            rejected.close()
     counted = [
         labels for labels in labels_of(scraped(client), "apiserver_request_total") if labels["resource"] == "flagz"
     ]

@@ -295,10 +295,10 @@ async def test_an_answer_that_breaks_off_is_cut_for_the_client_too(
 
 
 async def test_an_early_rejection_of_an_upload_reaches_the_client(serve: Serve, front: Front) -> None:
-    async def refuse(request: Request) -> Response:
+    async def reject(request: Request) -> Response:
         return Response(413, [], b"too much")
 
-    client = await front(endpoint_of(await serve(refuse)))
+    client = await front(endpoint_of(await serve(reject)))
     client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nbegin")
     status, _, body = await client.answer()
     assert (status, body) == (413, b"too much")

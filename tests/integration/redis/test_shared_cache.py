@@ -149,8 +149,8 @@ async def test_the_password_comes_from_a_file(redis: support.redis.Redis, tmp_pa
     await administrator.acl_setuser("default", enabled=True, passwords=["+right"], reset_passwords=True)
     first, second = Reviews(), Reviews()
     try:
-        async with replica(url, first, password=str(password)) as refused:
-            assert await refused.authenticate_token("alice-token", ("api",)) == ALICE  # as without redis
+        async with replica(url, first, password=str(password)) as rejected:
+            assert await rejected.authenticate_token("alice-token", ("api",)) == ALICE  # as without redis
         password.write_text("right\n")
         for reviews in (first, second):
             async with replica(url, reviews, password=str(password)) as one:

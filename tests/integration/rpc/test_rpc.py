@@ -87,7 +87,7 @@ async def serving(behave: Callable[[Peer], Awaitable[None]], **more: Any) -> Asy
         server.close()
 
 
-async def refusal(call: Awaitable[bytes]) -> RpcError:
+async def rejection(call: Awaitable[bytes]) -> RpcError:
     with pytest.raises(RpcError) as caught:
         await asyncio.wait_for(call, 10)
     return caught.value
@@ -162,7 +162,7 @@ async def test_a_rejection_has_its_code_and_its_text() -> None:
 
     async with serving(behave) as channel:
         await channel.connect()
-        error = await refusal(channel.unary("/s/M", b"", 5))
+        error = await rejection(channel.unary("/s/M", b"", 5))
     assert (error.code, error.details) == (Code.OUT_OF_RANGE, "it's gone")
 
 
@@ -178,7 +178,7 @@ async def test_a_stream_that_is_reset_ends_its_call_alone(reason: int, code: Cod
 
     async with serving(behave) as channel:
         await channel.connect()
-        assert (await refusal(channel.unary("/s/M", b"", 5))).code is code
+        assert (await rejection(channel.unary("/s/M", b"", 5))).code is code
         assert await asyncio.wait_for(channel.unary("/s/M", b"", 5), 10) == b"fine"
 
 
@@ -194,7 +194,7 @@ async def test_a_deadline_is_reported_to_the_server_and_kept_here() -> None:
 
     async with serving(behave) as channel:
         await channel.connect()
-        assert (await refusal(channel.unary("/s/M", b"", 0.05))).code is Code.DEADLINE_EXCEEDED
+        assert (await rejection(channel.unary("/s/M", b"", 0.05))).code is Code.DEADLINE_EXCEEDED
         await asyncio.wait_for(reset.wait(), 10)
     assert ("grpc-timeout", "50m") in asked
     assert (":path", "/s/M") in asked
@@ -232,9 +232,9 @@ async def test_a_server_that_goes_away_finishes_what_it_took_and_nothing_else() 
         await channel.connect()
         one, two = (asyncio.create_task(channel.unary("/s/M", b"", 5)) for _ in range(2))
         assert await asyncio.wait_for(one, 10) == b"done"
-        assert (await refusal(two)).code is Code.UNAVAILABLE
+        assert (await rejection(two)).code is Code.UNAVAILABLE
         assert not channel.ready
-        assert (await refusal(channel.unary("/s/M", b"", 5))).code is Code.UNAVAILABLE
+        assert (await rejection(channel.unary("/s/M", b"", 5))).code is Code.UNAVAILABLE
 
 
 async def test_no_more_calls_at_once_than_the_server_takes() -> None:
@@ -304,7 +304,7 @@ async def test_a_server_that_stops_answering_is_detected_by_keepalive(monkeypatc
 
     async with serving(behave) as channel:
         await channel.connect()
-        error = await refusal(channel.unary("/s/M", b"", 30))
+        error = await rejection(channel.unary("/s/M", b"", 30))
         assert (error.code, error.details) == (Code.UNAVAILABLE, "keepalive watchdog timeout")
         assert not channel.ready
 
@@ -323,7 +323,7 @@ async def test_new_calls_soon_leave_a_server_that_does_not_answer_and_running_wr
         await channel.connect()
         write = asyncio.create_task(channel.unary("/s/Write", b"", 60))
         await asyncio.sleep(0)
-        error = await refusal(channel.unary("/s/Read", b"", 60, repeatable=True))
+        error = await rejection(channel.unary("/s/Read", b"", 60, repeatable=True))
         assert (error.code, error.details) == (Code.UNAVAILABLE, "the server does not answer")
         assert given_up.is_set() and not channel.ready
         assert await asyncio.wait_for(write, 10) == b"done after all"
@@ -376,7 +376,7 @@ async def test_invalid_http2_ends_the_connection_and_its_calls(bad: bytes) -> No
 
     async with serving(behave) as channel:
         await channel.connect()
-        assert (await refusal(channel.unary("/s/M", b"", 5))).code is Code.INTERNAL
+        assert (await rejection(channel.unary("/s/M", b"", 5))).code is Code.INTERNAL
         assert not channel.ready
 
 
@@ -404,5 +404,5 @@ async def test_a_response_without_a_grpc_status_is_an_error() -> None:
 
     async with serving(behave) as channel:
         await channel.connect()
-        assert (await refusal(channel.unary("/s/M", b"", 5))).code is Code.INTERNAL
-        assert (await refusal(channel.unary("/s/M", b"", 5))).code is Code.UNAVAILABLE
+        assert (await rejection(channel.unary("/s/M", b"", 5))).code is Code.INTERNAL
+        assert (await rejection(channel.unary("/s/M", b"", 5))).code is Code.UNAVAILABLE

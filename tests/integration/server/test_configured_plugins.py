@@ -131,9 +131,9 @@ def test_a_missing_namespace_is_created_on_use(client: HttpsClient) -> None:
     made = client.call("GET", "/api/v1/namespaces/made").body
     assert made["metadata"]["labels"] == {"kubernetes.io/metadata.name": "made"}
     assert made["status"]["phase"] == "Active"
-    refused = client.call("POST", maps.format("Bad_"), {"metadata": {"name": "m"}})
-    assert (refused.status, refused.body["reason"]) == (403, "Forbidden")
-    assert refused.message.startswith(
+    rejected = client.call("POST", maps.format("Bad_"), {"metadata": {"name": "m"}})
+    assert (rejected.status, rejected.body["reason"]) == (403, "Forbidden")
+    assert rejected.message.startswith(
         'configmaps "m" is forbidden: Namespace "Bad_" is invalid: [metadata.name: Invalid value: "Bad_": '
     )
 
@@ -146,10 +146,10 @@ def test_more_events_than_a_namespace_may_have_are_rejected(client: HttpsClient)
         for i in range(20)
     ]
     assert [reply.status for reply in replies[:2]] == [201, 201]
-    refused = next(reply for reply in replies if reply.status != 201)
-    assert refused.status == 429
-    assert refused.message == "Too many requests: limit reached on type Namespace for key busy"
-    assert "details" not in refused.body
+    rejected = next(reply for reply in replies if reply.status != 201)
+    assert rejected.status == 429
+    assert rejected.message == "Too many requests: limit reached on type Namespace for key busy"
+    assert "details" not in rejected.body
 
 
 def test_images_are_asked_about_and_answers_kept(client: HttpsClient, images: WebhookServer) -> None:
@@ -183,9 +183,9 @@ def test_images_are_asked_about_and_answers_kept(client: HttpsClient, images: We
 def test_an_image_policy_webhook_is_called_again_after_an_error(client: HttpsClient, images: WebhookServer) -> None:
     pods = namespace(client, "retried")
     images.seen.clear()
-    refused = client.call("POST", pods, pod("p", "late"))
+    rejected = client.call("POST", pods, pod("p", "late"))
     assert (
-        refused.message
+        rejected.message
         == 'pods "p" is forbidden: an error on the server ("wait") has prevented the request from succeeding'
     )
     assert len(images.seen) == 5
@@ -195,8 +195,8 @@ def test_added_containers_are_asked_about_alone(client: HttpsClient, images: Web
     pods = namespace(client, "added")
     assert client.call("POST", pods, pod("p", "good")).status == 201
     added = {"spec": {"ephemeralContainers": [{"name": "e", "image": "bad"}]}}
-    refused = client.call("PATCH", f"{pods}/p/ephemeralcontainers", added, "application/strategic-merge-patch+json")
-    assert refused.message == 'pods "p" is forbidden: one or more images rejected by webhook backend'
+    rejected = client.call("PATCH", f"{pods}/p/ephemeralcontainers", added, "application/strategic-merge-patch+json")
+    assert rejected.message == 'pods "p" is forbidden: one or more images rejected by webhook backend'
     assert images.seen[-1][2]["spec"] == {"containers": [{"image": "bad"}], "namespace": "added"}
 
 
@@ -211,9 +211,10 @@ def test_pods_select_the_nodes_of_their_namespace(client: HttpsClient) -> None:
     assert client.call("POST", pods, pod("q", nodeSelector={"zone": "b"})).message == conflict
     listed = namespace(client, "listed")
     assert client.call("POST", listed, pod("p", nodeSelector={"tier": "x"})).status == 201
-    refused = client.call("POST", listed, pod("q", nodeSelector={"tier": "y"}))
+    rejected = client.call("POST", listed, pod("q", nodeSelector={"tier": "y"}))
     assert (
-        refused.message == 'pods "q" is forbidden: pod node label selector labels conflict with its namespace whitelist'
+        rejected.message
+        == 'pods "q" is forbidden: pod node label selector labels conflict with its namespace whitelist'
     )
     broken = client.call("POST", namespace(client, "odd", annotations={SELECTOR: "x"}), pod("p"))
     assert (broken.status, broken.message, broken.body.get("reason")) == (500, "invalid selector: [x]", None)
@@ -233,19 +234,19 @@ def test_pods_tolerate_what_their_namespace_does(client: HttpsClient) -> None:
         client, "intolerant", annotations={f"{TOLERATIONS}Whitelist": json.dumps(allowed), f"{DEFAULTS}": ""}
     )
     assert len(client.call("POST", own, pod("p")).body["spec"]["tolerations"]) == 2
-    refused = client.call("POST", own, pod("q", tolerations=[{"key": "x", "operator": "Exists"}]))
+    rejected = client.call("POST", own, pod("q", tolerations=[{"key": "x", "operator": "Exists"}]))
     conflict = (
         "pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace whitelist"
     )
-    assert (refused.status, refused.message) == (500, conflict)
+    assert (rejected.status, rejected.message) == (500, conflict)
     broken = client.call("POST", namespace(client, "odder", annotations={DEFAULTS: '[{"key": 7}]'}), pod("p"))
     assert broken.message == "json: cannot unmarshal number into Go struct field Toleration.key of type string"
 
 
 def test_pod_security_holds_where_labels_ask_for_nothing(client: HttpsClient) -> None:
-    refused = client.call("POST", namespace(client, "secured"), pod("p", hostNetwork=True))
+    rejected = client.call("POST", namespace(client, "secured"), pod("p", hostNetwork=True))
     assert (
-        refused.message
+        rejected.message
         == 'pods "p" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)'
     )
     assert client.call("POST", namespace(client, "exempt"), pod("p", hostNetwork=True)).status == 201

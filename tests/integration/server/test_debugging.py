@@ -48,8 +48,8 @@ async def test_other_media_types_of_statusz_are_not_acceptable(call: Call, accep
     ["text/html", "application/vnd.kubernetes.protobuf", "application/yaml;v=v1beta1;g=config.k8s.io;as=Flagz"],
 )
 async def test_statusz_rejects_unsupported_media_types(call: Call, accept: str) -> None:
-    refused = await call("GET", "/statusz", accept=accept)
-    assert (media_type(refused), refused.body[:4]) == ("application/json", b"{\n  ")
+    rejected = await call("GET", "/statusz", accept=accept)
+    assert (media_type(rejected), rejected.body[:4]) == ("application/json", b"{\n  ")
 
 
 @pytest.mark.parametrize("path", ["/api", "/apis", "/statusz"])
@@ -136,8 +136,8 @@ async def test_outcomes_of_health_checks_are_counted(server: GenericAPIServer, c
 
     server.lifecycle.add_check("store", broken, ("readyz",))
     assert (await call("GET", "/livez")).status == 200
-    refused = await call("GET", "/readyz?verbose")
-    assert (refused.status, b"[-]store failed: reason withheld\n" in refused.body) == (500, True)
+    rejected = await call("GET", "/readyz?verbose")
+    assert (rejected.status, b"[-]store failed: reason withheld\n" in rejected.body) == (500, True)
     found = (await call("GET", "/metrics/slis")).body
     assert b'kubernetes_healthcheck{name="store",type="readyz"} 0' in found
     assert b'kubernetes_healthcheck{name="ping",type="livez"} 1' in found

@@ -104,10 +104,10 @@ def test_blocking_owner_deletion_requires_the_finalizers_permission(client: Toke
     blocking = owned("blocking", blockOwnerDeletion=True, uid=made["metadata"]["uid"])
     code, message = client.ask("deleter", "POST", MAPS, blocking)
     assert code == 403
-    refusal = (
+    rejection = (
         "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>"
     )
-    assert message == f'configmaps "blocking" is forbidden: {refusal}'
+    assert message == f'configmaps "blocking" is forbidden: {rejection}'
     assert client.ask("finalizer", "POST", MAPS, blocking)[0] == 201
     # the field is set already
     assert client.ask("deleter", "PATCH", f"{MAPS}/blocking", {"data": {"a": "b"}}, MERGE)[0] == 200

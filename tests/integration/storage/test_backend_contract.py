@@ -68,8 +68,8 @@ async def test_a_put_on_a_deleted_key_fails_and_says_it_is_absent(backend: Backe
 async def test_delete_if_deletes_the_revision_it_names_and_no_other(backend: Backend, root: str) -> None:
     first = await put(backend, f"{root}/a", b"1")
     second = await put(backend, f"{root}/a", b"2", first)
-    refused = await backend.delete_if(f"{root}/a", first)
-    assert not refused.succeeded and refused.current is not None
+    rejected = await backend.delete_if(f"{root}/a", first)
+    assert not rejected.succeeded and rejected.current is not None
     done = await backend.delete_if(f"{root}/a", second)
     assert done.succeeded and done.revision > second
     assert await backend.get(f"{root}/a") is None

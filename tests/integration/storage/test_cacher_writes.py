@@ -137,11 +137,11 @@ async def test_a_deletion_shows_what_was_deleted_at_the_revision_of_the_deletion
 async def test_a_deletion_can_be_rejected(pods: Cacher) -> None:
     await create(pods, "a/x")
 
-    async def refuse(entry: Entry) -> None:
+    async def reject(entry: Entry) -> None:
         raise PermissionError(entry.name)
 
     with pytest.raises(PermissionError, match="x"):
-        await pods.delete("a/x", validate=refuse)
+        await pods.delete("a/x", validate=reject)
     assert await pods.get("a/x") is not None
 
 

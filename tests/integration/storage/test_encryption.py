@@ -166,7 +166,7 @@ async def test_node_ports_that_a_former_version_encrypted_are_read_and_rewritten
     await encryption.close()
 
 
-def refusal(caught: pytest.ExceptionInfo[StatusError]) -> tuple[int, str, str]:
+def rejection(caught: pytest.ExceptionInfo[StatusError]) -> tuple[int, str, str]:
     status = caught.value.to_status()
     return status["code"], status["reason"], status["message"]
 
@@ -183,7 +183,7 @@ async def test_unreadable_objects_are_errors_and_others_are_served(place: Place)
     with pytest.raises(StatusError) as caught, TranslatedRead(RESOURCE, "x", "get", "/pods/a/x"):
         await pods.get("a/x")
     text = f"StorageError: corrupt object, Code: 7, Key: /pods/a/x, ResourceVersion: 0, AdditionalErrorMsg: {why}"
-    assert refusal(caught) == (500, "InternalError", f"Internal error occurred: {text}")
+    assert rejection(caught) == (500, "InternalError", f"Internal error occurred: {text}")
     with pytest.raises(StatusError) as caught, TranslatedRead(RESOURCE, "", "list"):
         await pods.list(ListQuery())
     text = (
@@ -192,13 +192,13 @@ async def test_unreadable_objects_are_errors_and_others_are_served(place: Place)
     )
     listed = f"failed to read one or more pods from the storage: {text} (and 1 more)"
     if place.backend.progress_reliable:
-        assert refusal(caught) == (
+        assert rejection(caught) == (
             429,
             "TooManyRequests",
             f"storage is (re)initializing: failed to list <unspecified>: {listed}",
         )
     else:  # lists read the store directly
-        assert refusal(caught) == (500, "StorageReadError", listed)
+        assert rejection(caught) == (500, "StorageReadError", listed)
     entry = await pods.get("a/z", str(good.revision))
     assert entry is not None and entry.name == "z"
     with pytest.raises(StatusError), Translated(RESOURCE, "x", "delete", "/pods/a/x"):

@@ -58,7 +58,7 @@ async def test_cached_reads_go_on_and_watches_notice_nothing(etcd: Etcd, pods: C
         "a/x",
         "a/y",
     ]
-    for refused in (
+    for rejected in (
         create(pods, "a/z"),
         pods.guaranteed_update("a/x", setting(n="1")),
         pods.delete("a/x"),
@@ -66,7 +66,7 @@ async def test_cached_reads_go_on_and_watches_notice_nothing(etcd: Etcd, pods: C
         pods.list(ListQuery()),
     ):
         with pytest.raises(Unavailable):
-            await refused
+            await rejected
     await asyncio.to_thread(etcd.start)
     await eventually(lambda: answers(pods))
     await create(pods, "a/z")

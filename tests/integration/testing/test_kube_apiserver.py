@@ -140,10 +140,10 @@ def test_privileged_containers_are_let_in_as_the_flag_says(tmp_path: Path, etcd:
         {"metadata": {"name": "p"}, "spec": {"containers": [container]}},
     )
     with apiserver(tmp_path, etcd, more="--allow-privileged=false") as client:
-        refused = client.call("POST", path, pod)
-        assert refused.status == 422
+        rejected = client.call("POST", path, pod)
+        assert rejected.status == 422
         text = "spec.containers[0].securityContext.privileged: Forbidden: disallowed by cluster policy"
-        assert refused.body["message"] == f'Pod "p" is invalid: {text}'
+        assert rejected.body["message"] == f'Pod "p" is invalid: {text}'
 
 
 def test_a_real_etcd_is_used_as_such(tmp_path: Path) -> None:

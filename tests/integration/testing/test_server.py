@@ -217,9 +217,9 @@ def test_the_official_client_is_ready(server: Server) -> None:
 
 def test_flags_are_those_of_up() -> None:
     with Server(["--controllers=-*", "--anonymous-auth=false"]) as server:
-        with pytest.raises(ApiError) as refused:
+        with pytest.raises(ApiError) as rejected:
             server.connect("nonsense").request("GET", "/api")
-        assert refused.value.code == 401
+        assert rejected.value.code == 401
         server.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "stays"}})
         server.client.delete("v1", "Namespace", "stays")
         server.settle()

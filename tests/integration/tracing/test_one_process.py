@@ -218,8 +218,8 @@ def test_the_command_shows_the_same_trace(server: Server, tmp_path: Path) -> Non
     assert json.loads(made.stdout)["response"]["status"] == 201, made.stderr
     shown = run("GET", CONFIG_MAPS)
     assert shown.stdout.startswith(f"GET {CONFIG_MAPS}?trace=1\nanswered 200"), shown
-    refused = run("GET", "/version", "-H", "Impersonate-User: x", "-H", "Impersonate-Uid;")
-    assert refused.returncode in (0, 1)
+    rejected = run("GET", "/version", "-H", "Impersonate-User: x", "-H", "Impersonate-Uid;")
+    assert rejected.returncode in (0, 1)
     gone = run_command("trace", "GET", "/", "--kubeconfig", "/no/where")
     assert (gone.returncode, gone.stderr) == (1, "Error: stat /no/where: no such file or directory\n")
 

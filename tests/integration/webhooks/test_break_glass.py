@@ -72,9 +72,9 @@ def config_map(name: str) -> Any:
 
 
 def test_users_outside_of_system_masters_are_rejected(kept_out: Client) -> None:
-    refused = kept_out("POST", PATH, config_map("a"))
-    assert refused.status == 500
-    assert 'failed calling webhook "away.example.com"' in refused.json["message"]
+    rejected = kept_out("POST", PATH, config_map("a"))
+    assert rejected.status == 500
+    assert 'failed calling webhook "away.example.com"' in rejected.json["message"]
 
 
 def test_masters_pass_and_the_audit_event_records_it(kept_out: Client, server: Server) -> None:

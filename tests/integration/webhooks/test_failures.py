@@ -126,10 +126,10 @@ def test_bad_answers_are_reported_with_upstreams_message(hooked: Hooked, case: s
     respond, text = BAD[case]
     hooked.hook.on("/x", respond)
     with hooked.configured("Validating", hooked.declared("v", "/x")):
-        refused = hooked.create()
+        rejected = hooked.create()
     expected = f'failed calling webhook "v.example.com": {text.replace("URL", hooked.hook.url)}'
-    assert (refused.status, refused.message) == (500, f"Internal error occurred: {expected}")
-    assert refused.body["details"] == {"causes": [{"message": expected}]}
+    assert (rejected.status, rejected.message) == (500, f"Internal error occurred: {expected}")
+    assert rejected.body["details"] == {"causes": [{"message": expected}]}
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -182,13 +182,13 @@ def test_an_answer_that_says_when_to_ask_again_is_asked_again(hooked: Hooked) ->
 def test_a_rejection_is_the_hooks_own_status(hooked: Hooked, status: Any, code: int, message: str) -> None:
     hooked.hook.on("/x", lambda r: answered(r, allowed=False, **({} if status is None else {"status": status})))
     with hooked.configured("Validating", hooked.declared("v", "/x")):
-        refused = hooked.create()
+        rejected = hooked.create()
     gap = "" if message.startswith(":") else " "
-    assert (refused.status, refused.message) == (
+    assert (rejected.status, rejected.message) == (
         code,
         f'admission webhook "v.example.com" denied the request{gap}{message}',
     )
-    assert (refused.body["status"], refused.body.get("reason")) == ("Failure", (status or {}).get("reason"))
+    assert (rejected.body["status"], rejected.body.get("reason")) == ("Failure", (status or {}).get("reason"))
 
 
 PATCHES: dict[str, tuple[dict[str, str], str]] = {
@@ -238,17 +238,17 @@ def test_patches_that_are_invalid_are_failures_of_the_call(hooked: Hooked, case:
 def test_patches_that_do_not_apply_are_internal_errors(hooked: Hooked, operation: Any, text: str) -> None:
     hooked.hook.on("/x", lambda r: allowed(r, **json_patch(operation)))
     with hooked.configured("Mutating", hooked.declared("m", "/x", failurePolicy="Ignore")):
-        refused = hooked.create()
-    assert (refused.status, refused.message) == (500, f"Internal error occurred: {text}")
+        rejected = hooked.create()
+    assert (rejected.status, rejected.message) == (500, f"Internal error occurred: {text}")
 
 
 def test_nothing_can_be_changed_in_a_deletion(hooked: Hooked) -> None:
     hooked.create("kept", "")
     hooked.hook.on("/x", lambda r: allowed(r, **json_patch({"op": "add", "path": "/data/x", "value": "y"})))
     with hooked.configured("Mutating", hooked.declared("m", "/x")):
-        refused = hooked.client.call("DELETE", f"{CONFIG_MAPS}/kept")
+        rejected = hooked.client.call("DELETE", f"{CONFIG_MAPS}/kept")
     text = 'admission webhook "m.example.com" attempted to modify the object, which is not supported for this operation'
-    assert (refused.status, refused.message) == (500, f"Internal error occurred: {text}")
+    assert (rejected.status, rejected.message) == (500, f"Internal error occurred: {text}")
     assert hooked.client.call("DELETE", f"{CONFIG_MAPS}/kept").status == 200
 
 
@@ -299,10 +299,10 @@ def test_a_service_is_resolved_and_must_answer_by_its_name(hooked: Hooked, clien
                 "spec": {"ports": [{"port": 443}]},
             }
             assert client.call("POST", "/api/v1/namespaces/hooked/services", service).status == 201
-            refused = client.until(
+            rejected = client.until(
                 lambda r: "not found" not in r.message, "POST", CONFIG_MAPS + "?dryRun=All", config_map()
             )
-            assert refused.message.endswith(f'Post "{url}": no endpoints available for service "hook"')
+            assert rejected.message.endswith(f'Post "{url}": no endpoints available for service "hook"')
 
 
 def test_a_hanging_webhook_does_not_delay_other_requests(hooked: Hooked) -> None:
@@ -361,9 +361,9 @@ def test_a_redirect_into_the_inside_shows_nothing_of_what_is_there(hooked: Hooke
         inside.on("/latest", lambda r: Answer(200, b'{"password": "hunter2"}'))
         hooked.hook.on("/x", lambda r: Answer(302, b"", {"location": f"http://127.0.0.1:{inside.port}/latest"}))
         with hooked.configured("Validating", hooked.declared("v", "/x")):
-            refused = hooked.create()
+            rejected = hooked.create()
         asked = list(inside.seen)
-    assert refused.status == 500
-    assert "hunter2" not in str(refused.body)
+    assert rejected.status == 500
+    assert "hunter2" not in str(rejected.body)
     assert [(line, body) for line, _, body in asked] == [("GET /latest", None)]
     assert not [headers for _, headers, _ in asked if "authorization" in headers]

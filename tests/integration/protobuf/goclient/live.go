@@ -38,7 +38,7 @@ func live(kubeconfig string) int {
 	objects(context, client)
 	subresources(context, client)
 	reviews(context, client)
-	refusals(context, client)
+	rejections(context, client)
 	watchLists(context, client)
 	metadataOnly(context, config)
 	documents(config)

@@ -80,8 +80,8 @@ func reviews(ctx context.Context, client kubernetes.Interface) {
 	}
 }
 
-// refusals are Status messages with their details.
-func refusals(ctx context.Context, client kubernetes.Interface) {
+// rejections are Status messages with their details.
+func rejections(ctx context.Context, client kubernetes.Interface) {
 	maps := client.CoreV1().ConfigMaps(namespace)
 	if _, err := maps.Get(ctx, "nope", metav1.GetOptions{}); !errors.IsNotFound(err) {
 		failed("get of nothing", err)
