@@ -89,6 +89,10 @@ async def test_any_token_is_a_method(serve: Serve, method: str) -> None:
     [
         ("GET apis HTTP/1.1\r\nHost: x\r\n\r\n", "400 Bad Request"),
         ("GET *?x=y HTTP/1.1\r\nHost: x\r\n\r\n", "400 Bad Request"),
+        ("GET  / HTTP/1.1\r\nHost: x\r\n\r\n", "400 Bad Request"),
+        ("GET /  HTTP/1.1\r\nHost: x\r\n\r\n", "400 Bad Request"),
+        ("BREW  / HTTP/1.1\r\nHost: x\r\n\r\n", "400 Bad Request"),
+        ("GET  /é HTTP/1.1\r\nHost: x\r\n\r\n", "400 Bad Request"),
         ("GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n", "400 Bad Request"),
         ("GET / HTTP/1.1\r\nHost: a b\r\n\r\n", "400 Bad Request: malformed Host header"),
         ("GET / HTTP/1.1\r\n\r\n", "400 Bad Request: missing required Host header"),
@@ -191,6 +195,48 @@ async def test_bodies_with_a_length_in_chunks_and_after_100_continue(serve: Serv
     assert await client.head() == (100, {})
     client.send(b"ok")
     assert orjson.loads((await client.answer())[2])["body"] == "ok"
+    await client.close()
+
+
+async def test_spaces_are_counted_in_request_lines_only(serve: Serve) -> None:
+    client = await Client.connect(await serve(echo))
+    header = "Host: x\r\nA:  b  c\r\n"
+    for line, count in (("GET / HTTP/1.1", 2), ("BREW /?a=b HTTP/1.1", 1), ("GET /é HTTP/1.1", 1)):
+        client.send(f"{line}\r\n{header}\r\n".encode() * count)
+        for _ in range(count):
+            assert ["a", "b  c"] in orjson.loads((await client.answer())[2])["headers"]
+    client.send(f"POST / HTTP/1.1\r\n{header}Content-Length: 6\r\n\r\na  b  GET / HTTP/1.1\r\n{header}\r\n".encode())
+    assert orjson.loads((await client.answer())[2])["body"] == "a  b  "
+    assert (await client.answer())[0] == 200
+    await client.close()
+
+
+@pytest.mark.parametrize("framing", ["Content-Length: 2", "Transfer-Encoding: chunked"])
+async def test_an_expected_100_continue_is_sent_even_if_the_body_has_arrived(serve: Serve, framing: str) -> None:
+    body = "ok" if "Length" in framing else "2\r\nok\r\n0\r\n\r\n"
+    client = await Client.connect(await serve(echo))
+    for _ in range(2):
+        client.send(f"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n{framing}\r\n\r\n{body}".encode())
+        assert await client.head() == (100, {})
+        status, headers, answer = await client.answer()
+        assert (status, "connection" in headers, orjson.loads(answer)["body"]) == (200, False, "ok")
+    await client.close()
+
+
+async def test_a_body_after_an_expectation_that_is_not_read_closes_the_connection(serve: Serve) -> None:
+    async def handler(request: Request) -> Response:
+        return Response(404, [])
+
+    head = "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+    client = await Client.connect(await serve(handler))
+    for framing in ("", "Content-Length: 0\r\n"):  # no body
+        client.send(f"{head}{framing}\r\n".encode())
+        status, headers, _ = await client.answer()
+        assert (status, "connection" in headers) == (404, False)
+    client.send(f"{head}Content-Length: 2\r\n\r\nok".encode())
+    status, headers, _ = await client.answer()
+    assert (status, headers["connection"]) == (404, "close")
+    assert await client.reader.read() == b""
     await client.close()
 
 

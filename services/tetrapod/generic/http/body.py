@@ -38,7 +38,7 @@ class IncomingBody:
         length: the Content-Length of the request; -1 if the header is missing.
         complete: whether the whole body has arrived.
         broken: the error of received bytes that are not a valid body; "" for valid ones.
-        expects_continue: whether the client waits for `100 Continue`.
+        expects_continue: whether the client expects `100 Continue`, and it has not been sent.
         gone: whether the client has closed the connection.
         done: whether the response has been sent: further pieces of the body are discarded.
         keep_alive: whether the connection stays open after the response.
@@ -76,7 +76,11 @@ class IncomingBody:
 
     @abstractmethod
     def _request_more(self) -> None:
-        """Ask the client for more data, first with `100 Continue` if it expects that."""
+        """Ask the client for more data."""
+
+    @abstractmethod
+    def _send_continue(self) -> None:
+        """Send `100 Continue`."""
 
     @abstractmethod
     async def _reserve(self, size: int) -> None:
@@ -141,7 +145,8 @@ class IncomingBody:
         """Return the whole body.
 
         Memory for a body of more than HIGH_WATER bytes is reserved first, until the handler returns
-        (request_bodies.py).
+        (request_bodies.py). If the client expects `100 Continue`, it is sent before, as Go does even if the body has
+        arrived.
 
         Raises:
             StatusError: 413 if the body is longer than `limit` bytes, 500 if it is malformed, 429 if too many bodies
@@ -153,6 +158,8 @@ class IncomingBody:
         reserved = self.length
         if reserved > HIGH_WATER:
             await self._reserve(reserved)
+        if self.expects_continue:
+            self._meet_expectation()
         pieces: list[bytes | bytearray] = []
         size = 0
         while True:
@@ -171,12 +178,14 @@ class IncomingBody:
                 await self._wait_for_data()
 
     async def chunk(self) -> bytes:
-        """Wait for the next piece of the body and return it; b"" at the end.
+        """Wait for the next piece of the body and return it; b"" at the end. Send `100 Continue` first, as `read` does.
 
         Raises:
             StatusError: 500, the body is malformed.
             ClientGone: the client closed the connection before the end of the body.
         """
+        if self.expects_continue:
+            self._meet_expectation()
         while not self._chunks:
             if self.complete:
                 return b""
@@ -185,8 +194,13 @@ class IncomingBody:
         self._pending -= len(data)
         return data
 
+    def _meet_expectation(self) -> None:
+        self.expects_continue = False
+        if not self.gone:
+            self._send_continue()
+
     async def _wait_for_data(self) -> None:
-        """Wait for the next piece or the end of the body. If the client expects `100 Continue`, send it first.
+        """Wait for the next piece or the end of the body.
 
         Raises:
             StatusError: 500, the body is malformed.

@@ -28,6 +28,7 @@ def validate_headers(exchange: Http1Exchange, date: bytes) -> bytes | None:
         The bytes of the response that rejects the request, or None if the headers are valid.
     """
     hosts = codings = 0
+    expects_continue = False
     for name, value in exchange.request.headers:
         if name == b"host":
             hosts += 1
@@ -42,7 +43,9 @@ def validate_headers(exchange: Http1Exchange, date: bytes) -> bytes | None:
         elif name == b"expect" and value:
             if b"100-continue" not in value.lower():
                 return expectation_failed(date)
-            exchange.expects_continue = not exchange.http10
+            expects_continue = not exchange.http10
+    # Without a body, the handler has nothing to read.
+    exchange.expects_continue = expects_continue and (codings > 0 or exchange.length > 0)
     if exchange.request.http_version not in ("1.0", "1.1"):
         return bad_request(505, "HTTP Version Not Supported", "unsupported protocol version")
     if hosts != 1 and not (hosts == 0 and exchange.http10):

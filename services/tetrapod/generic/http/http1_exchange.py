@@ -74,10 +74,10 @@ class Http1Exchange(Exchange):
         self.protocol.flow.pause_reading()
 
     def _request_more(self) -> None:
-        if self.expects_continue:
-            self.expects_continue = False
-            self.protocol.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         self.protocol.resume_reading()
+
+    def _send_continue(self) -> None:
+        self.protocol.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     # --- StreamWriter
 
@@ -181,12 +181,13 @@ class Http1Exchange(Exchange):
         """Return the line `Connection: close` if it is needed, else b"", and update `keep_alive`.
 
         The connection closes if the request body is incomplete, the server stops, or the handler has set the header
-        itself.
+        itself. As with Go, it also closes if the client expected `100 Continue` and the handler did not read the body,
+        although that may have arrived.
 
         Args:
             has_header: the handler has set a Connection header, so no line is needed.
         """
-        if not self.complete or self.protocol.state.closing:
+        if not self.complete or self.expects_continue or self.protocol.state.closing:
             self.keep_alive = False
         return b"" if self.keep_alive or has_header else b"Connection: close\r\n"
 

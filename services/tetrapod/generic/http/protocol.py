@@ -143,6 +143,9 @@ class HttpProtocol(ReceivingProtocol):
         version = parser.get_http_version()
         method = self.method or parser.get_method().decode("ascii")
         self.method = ""
+        if self.spaced and not self.has_single_spaces(method):
+            self.reject(400, "Bad Request")
+            return
         request = Request(
             method, target.path, raw_path=target.raw_path, query_string=target.query, headers=self.headers
         )

@@ -86,6 +86,7 @@ class ReceivingProtocol(HttpToolsProtocol):
         self.head_since = self.idle_since  # 0.0: between two heads
         self.head_size = 0
         self.piece_size = 0  # bytes of the piece that the parser has now
+        self.spaced = b""  # that piece, if it has two spaces in a row
         self.framing_size = 0  # bytes since the last one of a body; -1: the parser found some in this piece
         self.chunks = 0  # pieces of bodies that the parser found in this step
         self.incomplete_line: list[bytes] = []  # pieces of a line of the head
@@ -134,10 +135,15 @@ class ReceivingProtocol(HttpToolsProtocol):
         A request whose head is malformed is rejected (`reject`). Two kinds of heads that Go's server accepts are
         rewritten and parsed again: those with an unknown method, and those with bytes beyond ASCII in the target. After
         a malformed body, the connection is BROKEN.
+
+        llhttp accepts several spaces in a request line. `has_single_spaces` finds them in heads that arrive in one
+        piece.
         """
         if self.in_head and not (data := self._collect_lines(data)):
             return
         self.piece_size = len(data)
+        if (self.exchange is None or self.exchange.complete) and b"  " in data:
+            self.spaced = data
         self.parsing = True
         try:
             self.parser.feed_data(data)
@@ -158,6 +164,7 @@ class ReceivingProtocol(HttpToolsProtocol):
             if self.framing_size > MAX_AROUND_BODY:
                 self._handle_malformed()
         self.parsing = False
+        self.spaced = b""
 
     def _record_long_parse(self, seconds: float) -> None:
         """Report a parse of this many seconds to the loop monitor, as a step of the request that the bytes belong to.
@@ -296,7 +303,19 @@ class ReceivingProtocol(HttpToolsProtocol):
         if escaped is None or self.head_size or self.exchange is not None:
             self.reject(400, "Bad Request")
             return
+        if self.spaced:
+            self.spaced = escaped
         self._feed_instead(escaped)
+
+    def has_single_spaces(self, method: str) -> bool:
+        """Return whether the line of the request whose head is complete has single spaces, as Go requires.
+
+        It is True if the head arrived in several pieces, because the line may be in an earlier one.
+
+        Args:
+            method: the method of the request.
+        """
+        return bool(self.head_size) or b"%b %b HTTP/" % (method.encode(), self.url) in self.spaced
 
     def _feed_instead(self, data: bytes) -> None:
         self.parser = httptools.HttpRequestParser(self)

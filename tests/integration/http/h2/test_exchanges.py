@@ -76,6 +76,13 @@ async def test_a_client_that_expects_it_is_asked_to_continue(serve2: Serve2, con
     assert (await client.answer(stream)).status == 200
 
 
+async def test_an_expected_100_continue_is_sent_even_if_the_body_has_arrived(serve2: Serve2, connect: Connect) -> None:
+    client = await connect(await serve2(echo))
+    stream = client.request("/", ("expect", "100-continue"), method="POST", end=True)
+    response = await client.answer(stream)
+    assert (response.informational, response.status) == (["100"], 200)
+
+
 async def test_head_and_empty_responses_have_no_data(serve2: Serve2, connect: Connect) -> None:
     async def handler(request: Request) -> Response:
         return Response(204 if request.path == "/204" else 200, [], b"" if request.path == "/204" else b"body")

@@ -149,10 +149,10 @@ class Stream(Exchange):
         """Do nothing: the client stops when the window is used up."""
 
     def _request_more(self) -> None:
-        if self.expects_continue:
-            self.expects_continue = False
-            self.protocol.outgoing.write(frames.frame(frames.HEADERS, frames.END_HEADERS, self.id, CONTINUE))
         self._acknowledge()
+
+    def _send_continue(self) -> None:
+        self.protocol.outgoing.write(frames.frame(frames.HEADERS, frames.END_HEADERS, self.id, CONTINUE))
 
     def _acknowledge(self) -> None:
         """Widen the client's window by the bytes that have arrived since the last WINDOW_UPDATE of this stream.
