@@ -6,7 +6,7 @@ With KUBE_APISERVER each form of Tetrapod is also measured next to kube-apiserve
 kube-apiserver alone, with `--real`). `--beside CHECKOUT` measures next to another source tree only, which shows the
 cost of a change; `--beside-python PYTHON` next to the same tree, or that of `--beside`, under another interpreter. With
 `--profile`, py-spy shows what the time is spent on. With `--instructions`, valgrind counts the instructions of each
-work instead, in one process; that works on a busy machine too.
+work instead, for each process; that works on a busy machine too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench import asgi, h2load, instructions, plots, profiles, wrk
-from bench.instructions import PODS, Counted
+from bench.instructions import COUNTED, PODS
 from bench.measuring import Measured, Measuring, Plan, Share
 from bench.pairs import measure
 from bench.report import missed, render
@@ -135,10 +135,12 @@ class _Bench:
     forms: Sequence[type[Target]]
 
     def count_instructions(self, other: Program | None) -> None:
-        """Print the instructions of each work, and those of another program if there is one."""
-        theirs = None if other is None else Counted(self._fresh(), other)
+        """Print the instructions of each work in each form, and those of another program if there is one."""
         plan = replace(self.plan, pods=PODS)
-        instructions.compare(Counted(self._fresh()), theirs, plan, self.servers, self.ca, self.directory)
+        for form in self.forms:
+            if counted := COUNTED.get(form):
+                theirs = None if other is None else counted(self._fresh(), other)
+                instructions.compare(counted(self._fresh()), theirs, plan, self.servers, self.ca, self.directory)
 
     def compare(self, other: Program) -> None:
         """Measure each form beside that of another program, and print the shares."""

@@ -1,4 +1,4 @@
-"""Count the instructions that one process executes for each request, with valgrind's callgrind.
+"""Count the instructions that the processes of a server execute for each request, with valgrind's callgrind.
 
 The counts of two runs of the same code differ by less than 1 %, and by up to 3 % on a busy machine. CPU times of lists
 differ by up to 9 % between two starts, because the objects then lie elsewhere in memory. Instructions are not time:
@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,7 @@ from bench.asgi import Asgi
 from bench.client import Connection, Rejected
 from bench.measuring import Measuring, Plan
 from bench.objects import LISTED
-from bench.targets import Embedded
+from bench.targets import Embedded, Four, Target
 from bench.works import WORKS, Work
 from bench.wrk import Load
 
@@ -38,19 +39,16 @@ def available() -> bool:
     return shutil.which("valgrind") is not None
 
 
-class Counted(Embedded):
-    """`tetrapod up` under callgrind, which counts while a work is measured."""
+class Counted(Target):
+    """A target whose processes run under callgrind, which counts while a work is measured."""
 
     ready_within = 600.0
 
     def _spawn(self, name: str, argv: list[str]) -> None:
-        arguments = argv[argv.index("up") :]
-        valgrind = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={self._counts}"]
+        arguments = argv[argv.index("tetrapod.cli.main") + 1 :]
+        file = self._data / f"callgrind.{name}"
+        valgrind = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={file}"]
         super()._spawn(name, [*valgrind, argv[0], str(_LAUNCHER), *arguments])
-
-    @property
-    def _counts(self) -> Path:
-        return self._data / "callgrind.out"
 
     def switch_on(self) -> None:
         """Start counting. Until then the server runs about ten times faster."""
@@ -60,24 +58,44 @@ class Counted(Embedded):
         """Set the counts to zero."""
         self._control("--zero")
 
-    def take(self) -> int:
-        """Return the instructions that the process has executed since `reset`."""
-        before = set(self._data.glob("callgrind.out*"))
+    def take(self) -> dict[str, int]:
+        """Return the instructions that each process has executed since `reset`."""
+        before = set(self._data.glob("callgrind.*"))
         self._control("--dump")
-        (dump,) = set(self._data.glob("callgrind.out*")) - before
-        total = _TOTAL.search(dump.read_text())
-        if total is None:
-            raise Rejected(f"callgrind wrote no total into {dump.name}")
-        return int(total[1])
+        dumps = set(self._data.glob("callgrind.*")) - before
+        counts = {dump.suffixes[0].removeprefix("."): _total(dump) for dump in dumps}
+        return {name: counts[name] for name in self.processes}
 
     def _control(self, command: str) -> None:
         subprocess.run(["callgrind_control", command, *map(str, self.pids)], check=True, capture_output=True)
 
 
+class CountedEmbedded(Counted, Embedded):
+    """`tetrapod up` under callgrind."""
+
+
+class CountedFour(Counted, Four):
+    """The four `tetrapod serve` under callgrind."""
+
+
+COUNTED: Final[Mapping[type[Target], type[Counted]]] = {Embedded: CountedEmbedded, Four: CountedFour}
+"""The forms of Tetrapod whose instructions can be counted."""
+
+
+def _total(dump: Path) -> int:
+    total = _TOTAL.search(dump.read_text())
+    if total is None:
+        raise Rejected(f"callgrind wrote no total into {dump.name}")
+    return int(total[1])
+
+
 def compare(
     ours: Counted, theirs: Counted | None, plan: Plan, servers: tuple[Asgi, Asgi], ca: Path, directory: Path
 ) -> None:
-    """Print the instructions of each work that the plan selects, and their ratio to those of another tree."""
+    """Print the instructions of each work that the plan selects, and their ratio to those of another tree.
+
+    With several processes, the instructions of each are printed too.
+    """
     both = [Measuring(target, plan, servers, ca, directory) for target in (ours, theirs) if target is not None]
     works = [work for work in WORKS if work.load is not None and plan.wants(work.key)]
     counts = []
@@ -89,12 +107,25 @@ def compare(
         finally:
             measuring.target.close()
     for key, count in counts[0].items():
-        beside = f": {count / counts[1][key]:.3f} of it, beside {counts[1][key] / 1e3:,.0f}" if theirs else ""
-        print(f"  {key}: {count / 1e3:,.0f} thousand instructions{beside}", file=sys.stderr, flush=True)
+        total = sum(count.values())
+        if theirs is not None:
+            other = counts[1][key]
+            beside = f": {total / sum(other.values()):.3f} of it, beside {_thousands(other)}"
+        else:
+            beside = ""
+        print(f"  {key}: {_thousands(count)} thousand instructions{beside}", file=sys.stderr, flush=True)
 
 
-async def _count(measuring: Measuring, target: Counted, work: Work) -> float:
-    """Return the instructions of one request of a work."""
+def _thousands(count: Mapping[str, float]) -> str:
+    """Return the sum in thousands, and those of each process if there are several."""
+    total = f"{sum(count.values()) / 1e3:,.0f}"
+    if len(count) == 1:
+        return total
+    return f"{total} ({', '.join(f'{name} {value / 1e3:,.0f}' for name, value in count.items())})"
+
+
+async def _count(measuring: Measuring, target: Counted, work: Work) -> dict[str, float]:
+    """Return the instructions of one request of a work, for each process."""
     assert work.load is not None
     if work.key == "proxy":
         await measuring.register()
@@ -109,7 +140,7 @@ async def _count(measuring: Measuring, target: Counted, work: Work) -> float:
         counts.append(target.take())
     for connection in connections:
         connection.close()
-    return min(counts) / requests
+    return {name: min(count[name] for count in counts) / requests for name in target.processes}
 
 
 async def _send(connections: list[Connection], load: Load, count: int, first: int) -> None:
