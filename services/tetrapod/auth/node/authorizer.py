@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from tetrapod.auth.node.graph import NodeGraph, Vertex
+from tetrapod.auth.node.graph import NodeGraph
+from tetrapod.auth.node.references import Vertex
 from tetrapod.auth.rbac.policy import node_rules
 from tetrapod.generic.authentication.serviceaccount import NODE_PREFIX, NODES_GROUP
 from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Decision, ResolvedRules

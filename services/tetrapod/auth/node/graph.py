@@ -2,7 +2,7 @@
 
 Edges: node ← pod ← Secret, ConfigMap, claim, service account; claim ← PersistentVolume ← Secret. VolumeAttachments,
 ResourceSlices and PodCertificateRequests belong to the node that they name. The graph watches storage from the first
-request of a node on, so a cluster without kubelets has no cost.
+request of a node on, so a cluster without kubelets has no cost. references.py reads the edges from the objects.
 
 Upstream: plugin/pkg/auth/authorizer/node/graph.go.
 """
@@ -12,9 +12,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
+from tetrapod.auth.node.references import Vertex, read_node, read_pod, read_volume
 from tetrapod.auth.tokens.bound_objects import PODS
 from tetrapod.generic.authorization.list_watch import StorageReflector
 from tetrapod.generic.metrics.histograms import Histogram
@@ -47,21 +48,6 @@ _ACTIONS: Final = Histogram(
     ("operation",),
     tuple(0.0001 * 2**i for i in range(12)),
 )
-_MIRROR: Final = "kubernetes.io/config.mirror"
-
-
-class Vertex(NamedTuple):
-    """An object of the graph.
-
-    Attributes:
-        kind: the plural name of its resource, such as "secrets".
-        namespace: its namespace; "" for a cluster-scoped object.
-        name: its name.
-    """
-
-    kind: str
-    namespace: str
-    name: str
 
 
 class NodeGraph:
@@ -76,9 +62,8 @@ class NodeGraph:
         self._reflectors: list[StorageReflector] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._edges: dict[Vertex, Counter[str]] = {}  # to nodes; the count is the number of pods that make the edge
-        self._of: dict[
-            Vertex, tuple[str, frozenset[Vertex]]
-        ] = {}  # the edges of each pod, or of each object that names its node
+        self._contributions: dict[Vertex, tuple[str, frozenset[Vertex]]] = {}
+        """The node and the edges of each pod, and of each other object that names its node."""
         self._claim_of: dict[str, Vertex] = {}  # volume → claim
         self._volume_secrets: dict[str, frozenset[Vertex]] = {}
         self._volumes_of_secret: dict[Vertex, set[str]] = {}
@@ -87,10 +72,10 @@ class NodeGraph:
         """Start watching storage at the first call, and return when all resources have been listed."""
         if not self._reflectors:
             readers = (
-                (PODS, _read_pod),
-                (ATTACHMENTS, _read_node),
-                (SLICES, _read_node),
-                (CERTIFICATE_REQUESTS, _read_node),
+                (PODS, read_pod),
+                (ATTACHMENTS, read_node),
+                (SLICES, read_node),
+                (CERTIFICATE_REQUESTS, read_node),
             )
             followers = [(config, _Contributions(self, config.prefix, read)) for config, read in readers]
             self._reflectors = [
@@ -141,13 +126,13 @@ class NodeGraph:
         if not node:
             return
         contributed = frozenset((source, *vertices))
-        self._of[source] = (node, contributed)
+        self._contributions[source] = (node, contributed)
         for vertex in contributed:
             self._edges.setdefault(vertex, Counter())[node] += 1
 
     def withdraw(self, source: Vertex) -> None:
         """Remove the edges that `contribute` added for the object `source`. Do nothing for an unknown object."""
-        node, vertices = self._of.pop(source, ("", frozenset[Vertex]()))
+        node, vertices = self._contributions.pop(source, ("", frozenset[Vertex]()))
         for vertex in vertices:
             nodes = self._edges[vertex]
             nodes[node] -= 1
@@ -162,7 +147,7 @@ class NodeGraph:
         Args:
             kind: the plural name of the resource.
         """
-        for source in [source for source in self._of if source.kind == kind]:
+        for source in [source for source in self._contributions if source.kind == kind]:
             self.withdraw(source)
 
     def put_volume(self, name: str, claim: Vertex | None, secrets: frozenset[Vertex]) -> None:
@@ -267,107 +252,3 @@ class _Volumes:
 
     def lost(self) -> None:
         """Keep the volumes when the watch ends, until they are listed again."""
-
-
-def _read_node(obj: Object) -> tuple[str, Iterable[Vertex]]:
-    """Return the node in an object's spec.nodeName ("" for none), and () because the node needs no other objects."""
-    return (obj.get("spec") or {}).get("nodeName") or "", ()
-
-
-def _read_pod(pod: Object) -> tuple[str, Iterable[Vertex]]:
-    spec = pod.get("spec") or {}
-    if _MIRROR in (pod["metadata"].get("annotations") or {}):
-        return spec.get("nodeName") or "", ()  # a mirror pod, which the kubelet itself wrote, grants it nothing
-    return spec.get("nodeName") or "", pod_references(pod)
-
-
-def pod_references(pod: Object) -> Iterator[Vertex]:
-    """Yield every object that a node needs to run the pod: service account, Secrets, ConfigMaps and claims.
-
-    Objects can repeat.
-
-    Upstream: podutil.VisitPodSecretNames and related functions.
-    """
-    namespace, spec = pod["metadata"].get("namespace", ""), pod.get("spec") or {}
-    if account := spec.get("serviceAccountName"):
-        yield Vertex("serviceaccounts", namespace, account)
-    for secret in spec.get("imagePullSecrets") or ():
-        yield Vertex("secrets", namespace, secret.get("name") or "")
-    for part in ("initContainers", "containers", "ephemeralContainers"):
-        for container in spec.get(part) or ():
-            yield from _container_references(container, namespace)
-    for volume in spec.get("volumes") or ():
-        yield from _volume_references(volume, namespace, pod["metadata"]["name"])
-    yield from _claim_references(pod, namespace)
-
-
-def _container_references(container: Object, namespace: str) -> Iterator[Vertex]:
-    for source in container.get("envFrom") or ():
-        yield from _named(source, namespace, secretRef="secrets", configMapRef="configmaps")
-    for variable in container.get("env") or ():
-        yield from _named(
-            variable.get("valueFrom") or {}, namespace, secretKeyRef="secrets", configMapKeyRef="configmaps"
-        )
-
-
-def _named(source: Object, namespace: str, **kinds: str) -> Iterator[Vertex]:
-    for key, kind in kinds.items():
-        if name := (source.get(key) or {}).get("name"):
-            yield Vertex(kind, namespace, name)
-
-
-_SECRET_REFS: Final = ("azureFile", "cephfs", "cinder", "flexVolume", "rbd", "scaleIO", "iscsi", "storageos")
-
-
-def _volume_references(volume: Object, namespace: str, pod: str) -> Iterator[Vertex]:
-    if name := (volume.get("secret") or {}).get("secretName"):
-        yield Vertex("secrets", namespace, name)
-    yield from _named(volume, namespace, configMap="configmaps")
-    if name := (volume.get("persistentVolumeClaim") or {}).get("claimName"):
-        yield Vertex("persistentvolumeclaims", namespace, name)
-    if volume.get("ephemeral") is not None:
-        yield Vertex("persistentvolumeclaims", namespace, f"{pod}-{volume.get('name', '')}")
-    for source in (volume.get("projected") or {}).get("sources") or ():
-        yield from _named(source, namespace, secret="secrets", configMap="configmaps")
-    if name := (volume.get("azureFile") or {}).get("secretName"):
-        yield Vertex("secrets", namespace, name)
-    if name := ((volume.get("csi") or {}).get("nodePublishSecretRef") or {}).get("name"):
-        yield Vertex("secrets", namespace, name)
-    for kind in _SECRET_REFS:
-        if name := ((volume.get(kind) or {}).get("secretRef") or {}).get("name"):
-            yield Vertex("secrets", namespace, name)
-
-
-def _claim_references(pod: Object, namespace: str) -> Iterator[Vertex]:
-    """Yield the ResourceClaims of a pod.
-
-    These are the claims named in its spec, and those that were created for the pod and are named in its status.
-    """
-    status: dict[str, Any] = pod.get("status") or {}
-    names = [claim.get("resourceClaimName") for claim in (pod.get("spec") or {}).get("resourceClaims") or ()]
-    names += [claim.get("resourceClaimName") for claim in status.get("resourceClaimStatuses") or ()]
-    names.append((status.get("extendedResourceClaimStatus") or {}).get("resourceClaimName"))
-    yield from (Vertex("resourceclaims", namespace, name) for name in names if name)
-
-
-def read_volume(volume: Object) -> tuple[Vertex | None, frozenset[Vertex]]:
-    """Return the claim that a PersistentVolume is bound to, and the Secrets needed to mount it.
-
-    Returns:
-        None and no Secrets if the volume is not bound.
-    """
-    spec = volume.get("spec") or {}
-    ref = spec.get("claimRef") or {}
-    if not ref.get("name"):
-        return None, frozenset()
-    namespace = ref.get("namespace") or ""
-    secrets: set[Vertex] = set()
-    if name := (spec.get("azureFile") or {}).get("secretName"):
-        secrets.add(Vertex("secrets", (spec["azureFile"].get("secretNamespace")) or namespace, name))
-    for kind in _SECRET_REFS:
-        if name := ((spec.get(kind) or {}).get("secretRef") or {}).get("name"):
-            secrets.add(Vertex("secrets", spec[kind]["secretRef"].get("namespace") or namespace, name))
-    for key in ("nodePublishSecretRef", "nodeStageSecretRef", "nodeExpandSecretRef"):  # not those of controllers
-        if name := ((spec.get("csi") or {}).get(key) or {}).get("name"):
-            secrets.add(Vertex("secrets", spec["csi"][key].get("namespace") or namespace, name))
-    return Vertex("persistentvolumeclaims", namespace, ref["name"]), frozenset(secrets)
