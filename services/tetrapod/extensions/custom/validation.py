@@ -17,7 +17,8 @@ from tetrapod.machinery.golang.formatting import plain, type_name
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema import listtypes, objectmeta, validation
 from tetrapod.machinery.schema.cel_rules import COMPILED
-from tetrapod.machinery.schema.cel_validation import RuleValidator, Run
+from tetrapod.machinery.schema.cel_run import Run
+from tetrapod.machinery.schema.cel_validation import RuleValidator
 from tetrapod.machinery.schema.correlation import Correlation, Ratchet
 from tetrapod.machinery.schema.declared_types import has_declared_types
 from tetrapod.machinery.schema.decode_scalars import ABSENT

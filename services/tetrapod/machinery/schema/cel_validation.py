@@ -7,100 +7,29 @@ Upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go.
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from tetrapod.machinery.cel.escaping import escape
-from tetrapod.machinery.field import FieldError, child, duplicate, forbidden, index, invalid, key, required
+from tetrapod.machinery.field import FieldError, child, index, invalid, key
 from tetrapod.machinery.golang.json_numbers import has_whole_floats
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.long_work import TakesTooLong, is_limited
+from tetrapod.machinery.schema.cel_failures import failure, message_of, problem_of
 from tetrapod.machinery.schema.cel_rules import CompiledRule, compile_rules
+from tetrapod.machinery.schema.cel_run import Run
 from tetrapod.machinery.schema.correlation import Ratchet, by_keys, keys_of
 from tetrapod.machinery.schema.structural import build
 from tetrapod.machinery.schema_node import SchemaNode
 
-if TYPE_CHECKING:
-    from tetrapod.machinery.cel.environment import Program
-
-BUDGET: Final = 10_000_000
-_QUICK_COST: Final = 100_000
-"""The CEL cost that may be spent on the event loop, equivalent to about twenty milliseconds."""
-_QUICK_TEXT: Final = 2_000
-_ENGINE: Final = "tetrapod.machinery.cel.environment"
 _NO_RATCHET: Final = Ratchet()
 _NOTHING: Final[Object] = {}
 _OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 _MAX_MESSAGE: Final = 5 * 1024
-_UNMATCHED: Final = "call arguments did not match a supported operator, function or macro signature for rule"
 
 
 class _Stop(Exception):
     """The exception that ends the validation: no further rule is evaluated."""
-
-
-@dataclass(slots=True)
-class Run:
-    """The state of the validation of one object: its errors and warnings, and the remaining cost budget.
-
-    A validation that runs on the event loop (`long_work.on_event_loop`) raises TakesTooLong instead of taking long.
-
-    Attributes:
-        budget: the CEL cost that may still be spent; negative after the validation has ended early.
-        unsuited: whether the new or the existing object may have values of other types than the schema declares.
-        errors: the errors so far.
-        warnings: the failures that ratcheting tolerates, because the update did not change the failing value.
-        compiled: the number of characters of the rules that this run had to compile.
-    """
-
-    budget: int = BUDGET
-    unsuited: bool = False
-    errors: list[FieldError] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    compiled: int = 0
-    _on_loop: bool = field(default_factory=is_limited)
-
-    def compiles(self, rules: list[Object]) -> None:
-        """Count the characters of rules that are about to be compiled.
-
-        Args:
-            rules: the entries of x-kubernetes-validations.
-
-        Raises:
-            TakesTooLong: the run is on the event loop, and compiling the rules takes too long for it.
-        """
-        self.compiled += sum(len(rule.get("rule") or "") + len(rule.get("messageExpression") or "") for rule in rules)
-        if self._on_loop and (self.compiled > _QUICK_TEXT or _ENGINE not in sys.modules):
-            raise TakesTooLong
-
-    def evaluate(self, program: Program, values: dict[str, Any]) -> tuple[Any, Exception | None, int]:
-        """Evaluate a program, and return its value, its error and the cost. One of value and error is None.
-
-        The cost is not subtracted from the budget.
-
-        Args:
-            program: the compiled rule or messageExpression.
-            values: the values of its CEL variables by name.
-
-        Raises:
-            TakesTooLong: the run is on the event loop, and the evaluation exceeds the cost or the time allowed there.
-        """
-        from tetrapod.machinery.cel.environment import PER_CALL_LIMIT, Meter
-        from tetrapod.machinery.cel.errors import CelError, CostLimitExceeded
-
-        meter, quick_budget = Meter(), self.budget - BUDGET + _QUICK_COST
-        limit = max(min(quick_budget, PER_CALL_LIMIT), 0) if self._on_loop else PER_CALL_LIMIT
-        try:
-            return program.evaluate(values, meter, limit), None, meter.cost
-        except CostLimitExceeded as error:
-            if limit < PER_CALL_LIMIT:
-                raise TakesTooLong from None
-            return None, error, meter.cost
-        except CelError as error:
-            return None, error, meter.cost
 
 
 class RuleValidator:
@@ -261,7 +190,7 @@ class RuleValidator:
         assert rule.program is not None
         at, kind = path or "<nil>", self._node.type
         value, error, cost = run.evaluate(rule.program, values.optional if rule.optional_old else values.plain)
-        problem = "" if error is None else _problem(error, rule.declared)
+        problem = "" if error is None else problem_of(error, rule.declared)
         if cost > run.budget:
             run.errors.append(invalid(at, kind, _OUT_OF_BUDGET))
             raise _Stop
@@ -286,11 +215,11 @@ class RuleValidator:
             add(invalid(field_path or "<nil>", kind, fatal))
             raise _Stop
         add(
-            _failure(
+            failure(
                 rule.declared.get("reason"),
                 field_path or "<nil>",
                 obj,
-                detail or _message_of(rule.declared),
+                detail or message_of(rule.declared),
                 shown=kind not in ("object", "array"),
             )
         )
@@ -371,44 +300,3 @@ def _schema_of(node: SchemaNode) -> Object:
     elif node.additional_properties is not None:
         schema["additionalProperties"] = _schema_of(node.additional_properties)
     return schema
-
-
-def _rule_text(rule: Object) -> str:
-    return (rule.get("message") or rule.get("rule") or "").strip()
-
-
-def _message_of(rule: Object) -> str:
-    message: str = rule.get("message") or ""
-    return message.strip() if message else f"failed rule: {_rule_text(rule)}"
-
-
-def _problem(error: Exception, rule: Object) -> str:
-    text = str(error)
-    if text.startswith("no such overload"):
-        return f"'{text}': {_UNMATCHED}: {_rule_text(rule)}"
-    if text.startswith("operation cancelled: actual cost limit exceeded"):
-        return (
-            f"'{text}': no further validation rules will be run due to call cost exceeds limit for rule: "
-            f"{_rule_text(rule)}"
-        )
-    return f"{text} evaluating rule: {_rule_text(rule)}"
-
-
-def _failure(reason: str | None, at: str, value: Any, detail: str, *, shown: bool) -> FieldError:
-    """Return the field error for a failed rule, of the type that the rule's `reason` names.
-
-    Args:
-        reason: the reason, or None for "invalid".
-        at: the field path.
-        value: the value that failed.
-        detail: the message.
-        shown: whether the error quotes the value.
-    """
-    match reason:
-        case "FieldValueForbidden":
-            return forbidden(at, detail)
-        case "FieldValueRequired":
-            return required(at, detail)
-        case "FieldValueDuplicate":
-            return duplicate(at, value) if shown else FieldError("FieldValueDuplicate", at, "")
-    return invalid(at, value, detail) if shown else FieldError("FieldValueInvalid", at, detail)

@@ -11,7 +11,8 @@ from typing import Any, Final
 from tetrapod.machinery.field import FieldError, child, invalid, key
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema import objectmeta, pruning, validation
-from tetrapod.machinery.schema.cel_validation import BUDGET, RuleValidator, Run
+from tetrapod.machinery.schema.cel_run import BUDGET, Run
+from tetrapod.machinery.schema.cel_validation import RuleValidator
 from tetrapod.machinery.schema.defaulting import copy
 from tetrapod.machinery.schema.objectmeta import CoerceError
 from tetrapod.machinery.schema.structural import build

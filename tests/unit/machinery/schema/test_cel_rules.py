@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tetrapod.machinery.long_work import TakesTooLong, on_event_loop
-from tetrapod.machinery.schema.cel_validation import RuleValidator, Run
+from tetrapod.machinery.schema.cel_run import Run
+from tetrapod.machinery.schema.cel_validation import RuleValidator
 from tetrapod.machinery.schema.correlation import Correlation, Ratchet
 from tetrapod.machinery.schema.structural import build
 
