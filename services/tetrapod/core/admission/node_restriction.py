@@ -66,15 +66,7 @@ class NodeRestriction(Plugin):
             await check(self, attributes, node)
 
     async def pod(self, attributes: Attributes, node: str) -> None:
-        """Check a write of a pod by the method for its subresource: none, `status` or `eviction`; others are rejected.
-
-        Args:
-            attributes: the write.
-            node: the name of the node that makes it.
-
-        Raises:
-            StatusError: 403, the node may not make the write; 404, the pod or the node does not exist.
-        """
+        """Check a write of a pod by the method for its subresource, and reject those of unknown subresources."""
         check = _POD_CHECKS.get(attributes.subresource)
         if check is None:
             message = (
@@ -87,15 +79,7 @@ class NodeRestriction(Plugin):
     # --- pods
 
     async def pod_itself(self, attributes: Attributes, node: str) -> None:
-        """Allow only the creation of mirror pods and the deletion of pods that are bound to the node.
-
-        Args:
-            attributes: the write.
-            node: the name of the node that makes it.
-
-        Raises:
-            StatusError: 403, the node may not make the write; 404, the pod or the node does not exist.
-        """
+        """Allow only the creation of mirror pods and the deletion of pods that are bound to the node."""
         if attributes.operation == "CREATE":
             if reason := await self._mirror_pods.error(attributes.object or {}, node):
                 raise forbidden(attributes, reason)
@@ -116,13 +100,6 @@ class NodeRestriction(Plugin):
         """Allow status updates of pods that are bound to the node.
 
         Changes of labels and of resource claim statuses are rejected.
-
-        Args:
-            attributes: the write.
-            node: the name of the node that makes it.
-
-        Raises:
-            StatusError: 403, the node may not make the write.
         """
         if attributes.operation != "UPDATE":
             raise forbidden(attributes, f"unexpected operation {go_quote(attributes.operation)}")
@@ -139,15 +116,7 @@ class NodeRestriction(Plugin):
                 raise forbidden(attributes, f"node {go_quote(node)} cannot update {text}")
 
     async def eviction(self, attributes: Attributes, node: str) -> None:
-        """Allow evictions of pods that are bound to the node.
-
-        Args:
-            attributes: the write.
-            node: the name of the node that makes it.
-
-        Raises:
-            StatusError: 403, the node may not make the write; 404, the pod does not exist.
-        """
+        """Allow evictions of pods that are bound to the node."""
         if attributes.operation != "CREATE":
             raise forbidden(attributes, f"unexpected operation {attributes.operation}")
         pod = await self._pod(attributes)
@@ -167,13 +136,6 @@ class NodeRestriction(Plugin):
 
         Changes of taints, owner references and labels that a kubelet may not set are rejected, and so is a new
         spec.configSource.
-
-        Args:
-            attributes: the write.
-            node: the name of the node that makes it.
-
-        Raises:
-            StatusError: 403, the node may not make the write.
         """
         obj = attributes.object or {}
         meta = obj.get("metadata") or {}
@@ -214,15 +176,7 @@ class NodeRestriction(Plugin):
     # --- volume claims, tokens, certificates
 
     async def volume_claim(self, attributes: Attributes, node: str) -> None:
-        """Allow only updates of a PersistentVolumeClaim's status that change capacity, conditions or resize status.
-
-        Args:
-            attributes: the write.
-            node: the name of the node that makes it.
-
-        Raises:
-            StatusError: 403, the node may not make the write.
-        """
+        """Allow only updates of a PersistentVolumeClaim's status that change capacity, conditions or resize status."""
         if attributes.subresource != "status":
             raise forbidden(attributes, "may only update PVC status")
         if attributes.operation != "UPDATE":
@@ -236,28 +190,12 @@ class NodeRestriction(Plugin):
             raise forbidden(attributes, f"{text}: {spec_difference('PersistentVolumeClaim', old, new)}")
 
     async def service_account(self, attributes: Attributes, node: str) -> None:
-        """Check that a token request is for a pod of the node and an audience that is allowed. Other writes pass.
-
-        Args:
-            attributes: the write.
-            node: the name of the node that makes it.
-
-        Raises:
-            StatusError: 403, the node may not request the token; 404, the pod does not exist.
-        """
+        """Check that a token request is for a pod of the node and an audience that is allowed. Other writes pass."""
         if attributes.operation == "CREATE" and attributes.subresource == "token":
             await self._tokens.check(attributes, node)
 
     async def certificate_request(self, attributes: Attributes, node: str) -> None:
-        """Check that a PodCertificateRequest is for a pod of the node and for a signer that the pod may use.
-
-        Args:
-            attributes: the write.
-            node: the name of the node that makes it.
-
-        Raises:
-            StatusError: 403, the node may not make the write; 500, an object is missing or its UID differs.
-        """
+        """Check that a PodCertificateRequest is for a pod of the node and for a signer that the pod may use."""
         if not feature_gates.enabled("PodCertificateRequest"):
             raise forbidden(attributes, "PodCertificateRequest feature gate is disabled")
         await self._certificate_requests.check(attributes, node)
@@ -266,13 +204,6 @@ class NodeRestriction(Plugin):
         """Check that a new CertificateSigningRequest for a kubelet signer has the node's user name as common name.
 
         Requests for other signers and operations other than create pass. A feature gate lets all of them pass.
-
-        Args:
-            attributes: the write.
-            node: the name of the node that makes it.
-
-        Raises:
-            StatusError: 403, the node may not make the write.
         """
         if not feature_gates.enabled("AllowInsecureKubeletCertificateSigningRequests"):
             check_signing_request(attributes)
@@ -280,15 +211,7 @@ class NodeRestriction(Plugin):
     # --- leases, CSI nodes, resource slices
 
     async def lease(self, attributes: Attributes, node: str) -> None:
-        """Allow only the Lease in kube-node-lease that has the node's name.
-
-        Args:
-            attributes: the write.
-            node: the name of the node that makes it.
-
-        Raises:
-            StatusError: 403, the node may not make the write.
-        """
+        """Allow only the Lease in kube-node-lease that has the node's name."""
         if attributes.namespace != _LEASES:
             raise forbidden(attributes, f"can only access leases in the {go_quote(_LEASES)} system namespace")
         name = attributes.name or ((attributes.object or {}).get("metadata") or {}).get("name", "")
@@ -296,15 +219,7 @@ class NodeRestriction(Plugin):
             raise forbidden(attributes, "can only access node lease with the same name as the requesting node")
 
     async def csi_node(self, attributes: Attributes, node: str) -> None:
-        """Allow only writes of the CSINode with the node's name, and of its status only with a feature gate.
-
-        Args:
-            attributes: the write.
-            node: the name of the node that makes it.
-
-        Raises:
-            StatusError: 403, the node may not make the write.
-        """
+        """Allow only writes of the CSINode with the node's name, and of its status only with a feature gate."""
         name = attributes.name or ((attributes.object or {}).get("metadata") or {}).get("name", "")
         if name != node:
             raise forbidden(attributes, "can only access CSINode with the same name as the requesting node")
@@ -317,15 +232,7 @@ class NodeRestriction(Plugin):
                 raise forbidden(attributes, text)
 
     async def resource_slice(self, attributes: Attributes, node: str) -> None:
-        """Allow creates and deletes only of ResourceSlices whose spec.nodeName is the node. Updates pass.
-
-        Args:
-            attributes: the write.
-            node: the name of the node that makes it.
-
-        Raises:
-            StatusError: 403, the node may not make the write.
-        """
+        """Allow creates and deletes only of ResourceSlices whose spec.nodeName is the node. Updates pass."""
         obj = attributes.old_object if attributes.operation == "DELETE" else attributes.object
         if attributes.operation in ("CREATE", "DELETE") and ((obj or {}).get("spec") or {}).get("nodeName") != node:
             verb = "create" if attributes.operation == "CREATE" else "delete"
