@@ -71,10 +71,10 @@ class Records:
     def names_for_service(self, namespace: str, name: str) -> list[str]:
         """Return the names of the APIServices whose spec.service is this Service."""
         names = []
-        for key, obj in self._objects.items():
+        for obj in self.external.values():
             service = service_of(obj)
             if service is not None and (service.get("namespace"), service.get("name")) == (namespace, name):
-                names.append(key)
+                names.append(obj["metadata"]["name"])
         return names
 
     def _snapshot(self) -> None:

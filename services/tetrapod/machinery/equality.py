@@ -25,17 +25,21 @@ def same(a: Any, b: Any) -> bool:
     string differ from a missing one; decoding keeps an empty string only for pointers. RawExtensions are compared by
     their text.
 
+    Most values are equal, or differ in few places, so `==` comes first: it takes 4 µs for an EndpointSlice with 10
+    endpoints, and the walk 300. Numbers and booleans that are equal in Python are of one type within equal objects and
+    lists, because decoding gave them the types of their fields.
+
     Upstream: Semantic.DeepEqual.
     """
+    if type(a) is type(b) and a == b:
+        return True
     if isinstance(a, Verbatim) or isinstance(b, Verbatim):
         return bool(a == b)
     if isinstance(a, dict) and isinstance(b, dict):
         return all(same(a.get(key), b.get(key)) for key in {*a, *b})
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(same, a, b))
-    if a in (None, []) and b in (None, []):
-        return True
-    return type(a) is type(b) and bool(a == b)
+    return a in (None, []) and b in (None, [])
 
 
 def repeated(values: Iterable[Any]) -> set[int]:

@@ -178,7 +178,7 @@ class _Update:
         """Restore the old managedFields in `new` if the objects differ in nothing but the times of managedFields.
 
         The update then changes nothing. The time of the comparison is recorded in a metric. Large built-in objects are
-        compared in a thread: 200 ms for 1 MB. `==` of custom resources takes 14 ms.
+        compared in a thread: `same` takes up to 200 ms for 1 MB with many nulls. `==` of custom resources takes 14 ms.
 
         Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/equality.go,
         IgnoreManagedFieldsTimestampsTransformer
