@@ -23,6 +23,7 @@ from tetrapod.generic.http.gzip_encoding import block
 from tetrapod.generic.http.negotiation.accept import (
     CBOR,
     CBOR_SEQUENCE,
+    JSON,
     PARTIAL_LIST,
     PROTOBUF,
     TABLE,
@@ -58,6 +59,8 @@ class Frames:
         accepted: the media type and the form of the response.
     """
 
+    media_type = JSON
+
     def __init__(self, scope: Scope, accepted: Accepted) -> None:
         self.representation: Representation = scope.representation
         self.asynchronous = scope.definition.convert_many is not None
@@ -69,12 +72,12 @@ class Frames:
         self._conversion = scope.representation.conversion
         self._plain = not accepted.form
         self._shares = self._plain  # whether frames are cached in entries for all watches
+        self._keys = {kind: (self.media_type, kind, scope.kind.api_version) for kind in _HEADS}
         self._accepted = accepted
         self._form, self._version = accepted.form, accepted.form_version
         self._tables = scope.representation.tables(accepted) if accepted.form == TABLE else None
         self._first = True
         self.at_once = BATCH if self._plain else FORMED_AT_ONCE
-        self._keys = {kind: (kind, scope.kind.api_version) for kind in _HEADS}
 
     def span_attributes(self) -> dict[str, Any]:
         """Return the attributes of the current span, in which the events are sent."""
@@ -91,8 +94,8 @@ class Frames:
     def shared_frame(self, event: WatchEvent) -> bytes:
         """Return the result of `frame` for this event.
 
-        If the watch gets complete objects in JSON, the result is cached in the event's entry, so that all watches share
-        it.
+        If the watch gets complete objects in JSON or protobuf, the result is cached in the event's entry, so that all
+        watches share it.
         """
         entry = event.entry
         if entry is None or not self._shares:
@@ -100,13 +103,13 @@ class Frames:
         representations, key = entry.representations, self._keys[event.type]
         encoded: bytes | None = representations.get(key)
         if encoded is None:
-            encoded = representations[key] = _HEADS[event.type] + self._conversion.bytes(entry) + b"}\n"
+            encoded = representations[key] = self.frame(event)
         return encoded
 
     def shared_block(self, event: WatchEvent, frame: bytes) -> bytes:
         """Return `frame`, the result of `shared_frame` for this event, compressed.
 
-        If the watch gets complete objects in JSON, the result is cached in the event's entry too.
+        If the watch gets complete objects in JSON or protobuf, the result is cached in the event's entry too.
         """
         entry = event.entry
         if entry is None or not self._shares:
@@ -176,9 +179,7 @@ class Frames:
 class _MessageFrames(Frames):
     """Encodes the events of one watch as protobuf messages, each preceded by its length."""
 
-    def __init__(self, scope: Scope, accepted: Accepted) -> None:
-        super().__init__(scope, accepted)
-        self._shares = False
+    media_type = PROTOBUF
 
     def headers(self) -> HeaderList:
         return [(b"content-type", f"{PROTOBUF};stream=watch".encode())]
