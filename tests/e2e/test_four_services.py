@@ -33,16 +33,8 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
         yield services
 
 
-def kubectl(
-    services: Services, *args: str, stdin: object = None, check: bool = True
-) -> subprocess.CompletedProcess[str]:
-    text = json.dumps(stdin) if stdin is not None else None
-    argv = ["kubectl", "--kubeconfig", str(services.kubeconfig), *args]
-    return subprocess.run(argv, input=text, check=check, capture_output=True, text=True, timeout=60)
-
-
 def test_every_local_apiservice_is_available(services: Services) -> None:
-    out = kubectl(services, "get", "apiservices", "-o", "json").stdout
+    out = services.kubectl("get", "apiservices", "-o", "json")
     states = {
         item["metadata"]["name"]: item["status"]["conditions"][0]["status"]
         for item in json.loads(out)["items"]
@@ -62,23 +54,23 @@ def test_the_first_attempt_to_lead_succeeds_in_a_new_cluster(services: Services)
 
 
 def test_a_namespace_gets_its_account_and_is_deleted_with_its_contents(services: Services) -> None:
-    kubectl(services, "create", "namespace", "life")
-    until(lambda: kubectl(services, "-n", "life", "get", "serviceaccount", "default", check=False).returncode == 0)
-    kubectl(services, "-n", "life", "create", "deployment", "web", "--image=nginx")
-    kubectl(services, "delete", "namespace", "life", "--timeout=50s")
-    assert "not found" in kubectl(services, "get", "namespace", "life", check=False).stderr
+    services.kubectl("create", "namespace", "life")
+    until(lambda: services.kubectl.run("-n", "life", "get", "serviceaccount", "default").returncode == 0)
+    services.kubectl("-n", "life", "create", "deployment", "web", "--image=nginx")
+    services.kubectl("delete", "namespace", "life", "--timeout=50s")
+    assert "not found" in services.kubectl.run("get", "namespace", "life").stderr
 
 
 def test_custom_resources_are_served_as_soon_as_they_are_established(services: Services) -> None:
-    kubectl(services, "apply", "-f", "-", stdin=CRD)
-    wait_established(lambda *args: kubectl(services, *args).stdout, "widgets.four.example.com")
+    services.kubectl("apply", "-f", "-", stdin=json.dumps(CRD))
+    wait_established(services.kubectl, "widgets.four.example.com")
     widget = {"apiVersion": "four.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {}}
-    until(lambda: kubectl(services, "apply", "-f", "-", stdin=widget, check=False).returncode == 0)
-    assert kubectl(services, "get", "widget", "w", "-o", "jsonpath={.spec.size}").stdout == "3"
+    until(lambda: services.kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0)
+    assert services.kubectl("get", "widget", "w", "-o", "jsonpath={.spec.size}") == "3"
 
 
 def test_the_aggregator_accepts_tokens_that_auth_issued(services: Services) -> None:
-    token = kubectl(services, "create", "token", "default").stdout.strip()
+    token = services.kubectl("create", "token", "default").strip()
     argv = [
         "kubectl",
         "--server",
@@ -97,44 +89,40 @@ def test_the_aggregator_accepts_tokens_that_auth_issued(services: Services) -> N
 
 
 def test_the_aggregator_serves_the_token_keys(services: Services) -> None:
-    about = json.loads(kubectl(services, "get", "--raw", "/.well-known/openid-configuration").stdout)
+    about = json.loads(services.kubectl("get", "--raw", "/.well-known/openid-configuration"))
     assert about["jwks_uri"] == f"{services.url}/openid/v1/jwks"
-    assert json.loads(kubectl(services, "get", "--raw", "/openid/v1/jwks").stdout)["keys"]
+    assert json.loads(services.kubectl("get", "--raw", "/openid/v1/jwks"))["keys"]
 
 
 def test_a_role_binding_takes_effect_at_once_in_every_service(services: Services) -> None:
     def may() -> bool:
-        asked = kubectl(
-            services, "auth", "can-i", "list", "widgets.four.example.com", "--as=carol", "-n", "default", check=False
-        )
+        asked = services.kubectl.run("auth", "can-i", "list", "widgets.four.example.com", "--as=carol", "-n", "default")
         return asked.stdout.strip() == "yes"
 
     assert not may()
-    kubectl(services, "create", "rolebinding", "carol-views", "--clusterrole=admin", "--user=carol", "-n", "default")
-    until(lambda: kubectl(services, "get", "pods", "--as=carol", "-n", "default", check=False).returncode == 0)
+    services.kubectl("create", "rolebinding", "carol-views", "--clusterrole=admin", "--user=carol", "-n", "default")
+    until(lambda: services.kubectl.run("get", "pods", "--as=carol", "-n", "default").returncode == 0)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_restarting_a_service_loses_no_data(services: Services, name: str) -> None:
-    kubectl(services, "create", "configmap", f"kept-{name}", "--from-literal=a=b", "-n", "default")
+    services.kubectl("create", "configmap", f"kept-{name}", "--from-literal=a=b", "-n", "default")
     assert services.stop(name, signal.SIGTERM) == 0
     services.start(name, *((f"--token-auth-file={TOKENS}",) if name == "auth" else ()))
     services.wait_ready(name)
-    until(lambda: kubectl(services, "get", "configmap", f"kept-{name}", "-n", "default", check=False).returncode == 0)
-    assert (
-        kubectl(services, "get", "configmap", f"kept-{name}", "-n", "default", "-o", "jsonpath={.data.a}").stdout == "b"
-    )
+    until(lambda: services.kubectl.run("get", "configmap", f"kept-{name}", "-n", "default").returncode == 0)
+    assert services.kubectl("get", "configmap", f"kept-{name}", "-n", "default", "-o", "jsonpath={.data.a}") == "b"
 
 
 def test_a_stopped_service_affects_no_other_group(services: Services) -> None:
     services.stop("extensions", signal.SIGKILL)
     try:
-        assert kubectl(services, "get", "namespaces").returncode == 0
-        assert kubectl(services, "get", "clusterroles", "view").returncode == 0
+        services.kubectl("get", "namespaces")
+        services.kubectl("get", "clusterroles", "view")
     finally:
         services.start("extensions")
         services.wait_ready("extensions")
-    until(lambda: kubectl(services, "get", "crds", check=False).returncode == 0)
+    until(lambda: services.kubectl.run("get", "crds").returncode == 0)
 
 
 def test_a_ready_aggregator_serves_the_discovery_of_every_service(services: Services) -> None:
@@ -143,7 +131,7 @@ def test_a_ready_aggregator_serves_the_discovery_of_every_service(services: Serv
     services.start("aggregator")
     services.start("extensions")
     services.wait_ready("aggregator")
-    found = kubectl(services, "get", "--raw", "/apis/apiextensions.k8s.io/v1").stdout
+    found = services.kubectl("get", "--raw", "/apis/apiextensions.k8s.io/v1")
     assert "customresourcedefinitions" in found
     context = ssl._create_unverified_context()
     accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -168,11 +156,11 @@ def test_an_aggregator_becomes_ready_without_a_service_after_a_timeout(services:
     try:
         services.start("aggregator")
         services.wait_ready("aggregator")
-        assert kubectl(services, "get", "--raw", "/api/v1/namespaces/default").returncode == 0
+        services.kubectl("get", "--raw", "/api/v1/namespaces/default")
     finally:
         services.start("extensions")
         services.wait_ready("extensions")
-    until(lambda: kubectl(services, "get", "crds", check=False).returncode == 0)
+    until(lambda: services.kubectl.run("get", "crds").returncode == 0)
 
 
 def asked(services: Services, token: str, method: str, path: str, body: bytes | None = None) -> tuple[int, str | None]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import ssl
-import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -34,16 +33,8 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     )
     flags = (f"--audit-policy-file={policy}", f"--audit-log-path={directory / 'audit.log'}")
     with running_services(directory, aggregator=flags) as found:
-        until(lambda: kubectl(found, "-n", "default", "get", "serviceaccount", "default", check=False).returncode == 0)
+        until(lambda: found.kubectl.run("-n", "default", "get", "serviceaccount", "default").returncode == 0)
         yield found
-
-
-def kubectl(
-    services: Services, *args: str, stdin: object = None, check: bool = True
-) -> subprocess.CompletedProcess[str]:
-    text = json.dumps(stdin) if stdin is not None else None
-    argv = ["kubectl", "--kubeconfig", str(services.kubeconfig), *args]
-    return subprocess.run(argv, input=text, check=check, capture_output=True, text=True, timeout=60)
 
 
 def audited(services: Services) -> list[Any]:
@@ -67,10 +58,10 @@ def ask(services: Services, service: str, method: str, url: str, body: Any = Non
 
 
 def test_controllers_work_across_services_without_rejected_requests(services: Services) -> None:
-    kubectl(services, "create", "namespace", "rights")
-    kubectl(services, "apply", "-f", "-", stdin=CRD)
-    until(lambda: kubectl(services, "apply", "-f", "-", stdin=CHEST, check=False).returncode == 0)
-    uid = kubectl(services, "-n", "rights", "get", "chest", "c", "-o", "jsonpath={.metadata.uid}").stdout
+    services.kubectl("create", "namespace", "rights")
+    services.kubectl("apply", "-f", "-", stdin=json.dumps(CRD))
+    until(lambda: services.kubectl.run("apply", "-f", "-", stdin=json.dumps(CHEST)).returncode == 0)
+    uid = services.kubectl("-n", "rights", "get", "chest", "c", "-o", "jsonpath={.metadata.uid}")
     owner = {"apiVersion": CHEST["apiVersion"], "kind": "Chest", "name": "c", "uid": uid}
     role = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -78,20 +69,20 @@ def test_controllers_work_across_services_without_rejected_requests(services: Se
         "metadata": {"name": "r", "namespace": "rights", "ownerReferences": [owner]},
         "rules": [],
     }
-    kubectl(services, "apply", "-f", "-", stdin=role)
+    services.kubectl("apply", "-f", "-", stdin=json.dumps(role))
     aggregated = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
         "metadata": {"name": "see-chests", "labels": {"rbac.authorization.k8s.io/aggregate-to-view": "true"}},
         "rules": [{"apiGroups": ["rights.example.com"], "resources": ["chests"], "verbs": ["get"]}],
     }
-    kubectl(services, "apply", "-f", "-", stdin=aggregated)
-    until(lambda: "rights.example.com" in kubectl(services, "get", "clusterrole", "view", "-o", "json").stdout)
-    kubectl(services, "-n", "rights", "delete", "chest", "c")
-    until(lambda: kubectl(services, "-n", "rights", "get", "role", "r", check=False).returncode != 0)
-    until(lambda: kubectl(services, "apply", "-f", "-", stdin=CHEST, check=False).returncode == 0)
-    kubectl(services, "delete", "namespace", "rights", "--timeout=50s")
-    kubectl(services, "delete", "crd", "chests.rights.example.com", "--timeout=50s")
+    services.kubectl("apply", "-f", "-", stdin=json.dumps(aggregated))
+    until(lambda: "rights.example.com" in services.kubectl("get", "clusterrole", "view", "-o", "json"))
+    services.kubectl("-n", "rights", "delete", "chest", "c")
+    until(lambda: services.kubectl.run("-n", "rights", "get", "role", "r").returncode != 0)
+    until(lambda: services.kubectl.run("apply", "-f", "-", stdin=json.dumps(CHEST)).returncode == 0)
+    services.kubectl("delete", "namespace", "rights", "--timeout=50s")
+    services.kubectl("delete", "crd", "chests.rights.example.com", "--timeout=50s")
     events = audited(services)
     assert {event["user"]["username"] for event in events} >= {
         "system:tetrapod:core",
@@ -144,7 +135,7 @@ def test_requests_between_services_are_exempt_from_queuing(services: Services) -
 
     A single process has no such FlowSchema.
     """
-    found = json.loads(kubectl(services, "get", "flowschema", "tetrapod-services", "-o", "json").stdout)
+    found = json.loads(services.kubectl("get", "flowschema", "tetrapod-services", "-o", "json"))
     assert found["spec"]["priorityLevelConfiguration"]["name"] == "exempt"
     assert {"type": "Dangling", "status": "False"}.items() <= {
         key: condition[key] for condition in found["status"]["conditions"] for key in ("type", "status")

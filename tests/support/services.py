@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from support.etcd import Etcd, EtcdCluster, etcd_36, running_etcd
+from support.kubectl import Kubectl
 from support.network import Loopback, Network
 from support.releases import Release
 from support.server import command, environment, free_port, wait_ready
@@ -91,6 +92,11 @@ class Services:
     @property
     def kubeconfig(self) -> Path:
         return self.certs / "admin" / "kubeconfig"
+
+    @property
+    def kubectl(self) -> Kubectl:
+        """That of the administrator."""
+        return Kubectl(self.directory, self.kubeconfig)
 
     def log(self, name: str) -> Path:
         return self.directory / f"{name}.log"

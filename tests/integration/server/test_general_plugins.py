@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import ssl
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from support.server import running
+from support.token_users import TokenUsers
 
 TOKENS = (
     "admin-token,admin,1,system:masters\neditor-token,editor,2\nfinalizer-token,finalizer,3\ndeleter-token,deleter,4\n"
@@ -21,30 +18,7 @@ MERGE = "application/merge-patch+json"
 UID = "11111111-2222-3333-4444-555555555555"
 
 
-class TokenClient(NamedTuple):
-    url: str
-
-    def ask(
-        self, user: str, method: str, path: str, body: Any = None, content_type: str = "application/json"
-    ) -> tuple[int, str]:
-        """Send a request and return the status, and the message of a rejection."""
-        code, answer = self.call(user, method, path, body, content_type)
-        return code, answer["message"] if code >= 400 else ""
-
-    def call(
-        self, user: str, method: str, path: str, body: Any, content_type: str = "application/json"
-    ) -> tuple[int, Any]:
-        data = None if body is None else json.dumps(body).encode()
-        headers = {"authorization": f"Bearer {user}-token", "content-type": content_type}
-        request = urllib.request.Request(self.url + path, data, headers, method=method)
-        try:
-            with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=30) as answer:
-                return answer.status, json.loads(answer.read())
-        except urllib.error.HTTPError as error:
-            return error.code, json.loads(error.read())
-
-
-def rights(client: TokenClient, user: str, *rules: tuple[str, list[str]]) -> None:
+def rights(client: TokenUsers, user: str, *rules: tuple[str, list[str]]) -> None:
     role = {
         "metadata": {"name": user},
         "rules": [{"apiGroups": ["*"], "resources": [what], "verbs": verbs} for what, verbs in rules],
@@ -60,12 +34,12 @@ def rights(client: TokenClient, user: str, *rules: tuple[str, list[str]]) -> Non
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TokenClient]:
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TokenUsers]:
     directory = tmp_path_factory.mktemp("plugins")
     (directory / "tokens.csv").write_text(TOKENS)
     flags = ["--enable-admission-plugins=NamespaceExists,OwnerReferencesPermissionEnforcement"]
     with running(directory, *flags, f"--token-auth-file={directory}/tokens.csv") as server:
-        client = TokenClient(server.url)
+        client = TokenUsers(server.url)
         writes = ["create", "update", "patch", "get"]
         rights(client, "editor", ("configmaps", writes))
         rights(client, "deleter", ("configmaps", [*writes, "delete"]))
@@ -78,11 +52,11 @@ def owned(name: str, kind: str = "ReplicaSet", api_version: str = "apps/v1", **m
     return {"metadata": {"name": name, "ownerReferences": [owner]}}
 
 
-def test_owners_can_be_set_on_create(client: TokenClient) -> None:
+def test_owners_can_be_set_on_create(client: TokenUsers) -> None:
     assert client.ask("editor", "POST", MAPS, owned("mine")) == (201, "")
 
 
-def test_changing_owners_requires_the_delete_permission(client: TokenClient) -> None:
+def test_changing_owners_requires_the_delete_permission(client: TokenUsers) -> None:
     assert client.ask("admin", "POST", MAPS, {"metadata": {"name": "theirs"}})[0] == 201
     code, message = client.ask("editor", "PATCH", f"{MAPS}/theirs", owned("theirs"), MERGE)
     assert code == 403
@@ -93,7 +67,7 @@ def test_changing_owners_requires_the_delete_permission(client: TokenClient) -> 
     assert client.ask("deleter", "PATCH", f"{MAPS}/theirs", owned("theirs"), MERGE)[0] == 200
 
 
-def test_blocking_owner_deletion_requires_the_finalizers_permission(client: TokenClient) -> None:
+def test_blocking_owner_deletion_requires_the_finalizers_permission(client: TokenUsers) -> None:
     labels = {"app": "a"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     owner = {
@@ -113,7 +87,7 @@ def test_blocking_owner_deletion_requires_the_finalizers_permission(client: Toke
     assert client.ask("deleter", "PATCH", f"{MAPS}/blocking", {"data": {"a": "b"}}, MERGE)[0] == 200
 
 
-def test_an_owner_of_an_unserved_kind_cannot_be_blocked(client: TokenClient) -> None:
+def test_an_owner_of_an_unserved_kind_cannot_be_blocked(client: TokenUsers) -> None:
     code, message = client.ask(
         "deleter", "POST", MAPS, owned("odd", "Thing", "example.com/v1", blockOwnerDeletion=True)
     )
@@ -125,6 +99,6 @@ def test_an_owner_of_an_unserved_kind_cannot_be_blocked(client: TokenClient) -> 
     assert client.ask("admin", "POST", MAPS, owned("odd", "Thing", "example.com/v1", blockOwnerDeletion=True))[0] == 201
 
 
-def test_nothing_is_deleted_in_a_namespace_that_does_not_exist(client: TokenClient) -> None:
+def test_nothing_is_deleted_in_a_namespace_that_does_not_exist(client: TokenUsers) -> None:
     missing = "/api/v1/namespaces/nowhere/configmaps"
     assert client.ask("admin", "POST", missing, {"metadata": {"name": "x"}}) == (404, 'namespaces "nowhere" not found')

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import base64
 import itertools
-import json
-import ssl
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -28,6 +24,7 @@ from support.https_client import Reply
 from support.server import running
 from support.service_accounts import wait_for_service_account
 from support.services import running_services
+from support.token_users import TokenUsers
 from support.waiting import until
 
 TOKENS = """admin-token,admin,1,system:masters
@@ -46,42 +43,21 @@ REQUESTS = f"{CERTIFICATES}/namespaces/default/podcertificaterequests"
 _NUMBERS = itertools.count()
 
 
-class Users(NamedTuple):
-    url: str
-
-    def call(
-        self, user: str, method: str, path: str, body: Any = None, content_type: str = "application/json"
-    ) -> tuple[int, Any]:
-        data = None if body is None else json.dumps(body).encode()
-        headers = {"authorization": f"Bearer {user}-token", "content-type": content_type}
-        request = urllib.request.Request(self.url + path, data, headers, method=method)
-        try:
-            with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=30) as answer:
-                return answer.status, json.loads(answer.read())
-        except urllib.error.HTTPError as error:
-            return error.code, json.loads(error.read())
-
-    def create(self, path: str, body: Any) -> Any:
-        code, answer = self.call("admin", "POST", path, body)
-        assert code == 201, answer
-        return answer
-
-
 @contextmanager
-def serving(form: str, directory: Path) -> Iterator[Users]:
+def serving(form: str, directory: Path) -> Iterator[TokenUsers]:
     (directory / "tokens.csv").write_text(TOKENS)
     auth = ("--authorization-mode=Node,RBAC", f"--token-auth-file={directory}/tokens.csv")
     core = ("--enable-admission-plugins=NodeRestriction",)
     if form == "one process":
         with running(directory, *auth, *core) as server:
-            yield Users(server.url)
+            yield TokenUsers(server.url)
     else:
         with running_services(directory, auth=auth, core=core) as services:
-            yield Users(services.url)
+            yield TokenUsers(services.url)
 
 
 @pytest.fixture(scope="module", params=["one process", "four services"])
-def users(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Users]:
+def users(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TokenUsers]:
     with serving(request.param, tmp_path_factory.mktemp("nodes")) as users:
         wait_for_service_account(lambda method, path: Reply(*users.call("admin", method, path), []))
         grant(users, "publisher", CERTIFICATES, ["clustertrustbundles"], ["create", "update", "patch", "get"])
@@ -92,7 +68,7 @@ def users(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def grant(
-    users: Users, user: str, group: str, resources: list[str], verbs: list[str], names: list[str] | None = None
+    users: TokenUsers, user: str, group: str, resources: list[str], verbs: list[str], names: list[str] | None = None
 ) -> None:
     name = f"{user}-{next(_NUMBERS)}"
     rule: Any = {"apiGroups": [group.removeprefix("/apis/").partition("/")[0]], "resources": resources, "verbs": verbs}
@@ -125,7 +101,7 @@ def bundle(signer: str, name: str) -> Any:
     return {"metadata": {"name": prefix + name}, "spec": spec}
 
 
-def pod(users: Users, volumes: list[Any], node: str = "n1", **metadata: Any) -> Any:
+def pod(users: TokenUsers, volumes: list[Any], node: str = "n1", **metadata: Any) -> Any:
     spec = {
         "nodeName": node,
         "automountServiceAccountToken": False,
@@ -138,7 +114,7 @@ def pod(users: Users, volumes: list[Any], node: str = "n1", **metadata: Any) -> 
 # --- ClusterTrustBundleAttest
 
 
-def test_a_trust_bundle_of_a_signer_requires_the_attest_permission(users: Users) -> None:
+def test_a_trust_bundle_of_a_signer_requires_the_attest_permission(users: TokenUsers) -> None:
     code, answer = users.call("publisher", "POST", f"{CERTIFICATES}/clustertrustbundles", bundle("example.com/a", "x"))
     assert code == 403
     why = 'user not permitted to attest for signerName "example.com/a"'
@@ -151,7 +127,7 @@ def test_a_trust_bundle_of_a_signer_requires_the_attest_permission(users: Users)
 
 @pytest.mark.parametrize("permitted", ["granted.example.com/b", "granted.example.com/*"])
 def test_a_trust_bundle_is_created_with_the_permission_on_the_signer_or_its_domain(
-    users: Users, permitted: str
+    users: TokenUsers, permitted: str
 ) -> None:
     domain = "one" if permitted.endswith("b") else "all"
     grant(users, "publisher", CERTIFICATES, ["signers"], ["attest"], [permitted.replace("granted", domain)])
@@ -160,7 +136,7 @@ def test_a_trust_bundle_is_created_with_the_permission_on_the_signer_or_its_doma
 
 
 def test_an_update_of_a_signers_trust_bundle_requires_the_permission_unless_only_owners_or_finalizers_change(
-    users: Users,
+    users: TokenUsers,
 ) -> None:
     name = users.create(f"{CERTIFICATES}/clustertrustbundles", bundle("example.com/c", "x"))["metadata"]["name"]
     path = f"{CERTIFICATES}/clustertrustbundles/{name}"
@@ -173,7 +149,7 @@ def test_an_update_of_a_signers_trust_bundle_requires_the_permission_unless_only
 
 
 @pytest.fixture(scope="module")
-def used_claim(users: Users) -> str:
+def used_claim(users: TokenUsers) -> str:
     """The path of a claim that a pod on node n1 uses."""
     size = {"requests": {"storage": "1Gi"}}
     users.create(CLAIMS, {"metadata": {"name": "used"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": size}})
@@ -182,7 +158,7 @@ def used_claim(users: Users) -> str:
     return f"{CLAIMS}/used/status"
 
 
-def test_a_node_reports_sizes_and_conditions_of_a_volume_claim(users: Users, used_claim: str) -> None:
+def test_a_node_reports_sizes_and_conditions_of_a_volume_claim(users: TokenUsers, used_claim: str) -> None:
     condition = {"type": "FileSystemResizePending", "status": "True"}
     status = {
         "capacity": {"storage": "1Gi"},
@@ -197,7 +173,7 @@ def test_a_node_reports_sizes_and_conditions_of_a_volume_claim(users: Users, use
 @pytest.mark.parametrize(
     "change", [{"status": {"phase": "Lost"}}, {"metadata": {"labels": {"a": "b"}}}, {"metadata": {"finalizers": None}}]
 )
-def test_a_node_may_change_nothing_else_of_a_volume_claim(users: Users, used_claim: str, change: Any) -> None:
+def test_a_node_may_change_nothing_else_of_a_volume_claim(users: TokenUsers, used_claim: str, change: Any) -> None:
     code, answer = users.call("node", "PATCH", used_claim, change, MERGE)
     assert code == 403
     text = 'node "n1" is not allowed to update fields other than status.quantity and status.conditions: @@ -'
@@ -209,7 +185,7 @@ def test_a_node_may_change_nothing_else_of_a_volume_claim(users: Users, used_cla
 # --- tokens
 
 
-def token(users: Users, bound: Any, audiences: list[str]) -> tuple[int, Any]:
+def token(users: TokenUsers, bound: Any, audiences: list[str]) -> tuple[int, Any]:
     meta = bound["metadata"]
     ref = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
     return users.call(
@@ -217,7 +193,7 @@ def token(users: Users, bound: Any, audiences: list[str]) -> tuple[int, Any]:
     )
 
 
-def claim_of(users: Users, name: str, source: Any) -> None:
+def claim_of(users: TokenUsers, name: str, source: Any) -> None:
     """A claim that is bound to a volume with that source."""
     size, modes = {"storage": "1Gi"}, ["ReadWriteOnce"]
     volume = {"capacity": size, "accessModes": modes, "storageClassName": "", **source}
@@ -227,14 +203,14 @@ def claim_of(users: Users, name: str, source: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def drivers(users: Users) -> None:
+def drivers(users: TokenUsers) -> None:
     for name in ("csi.example.com", "ebs.csi.aws.com"):
         spec = {"tokenRequests": [{"audience": f"aud-of-{name}"}]}
         users.create(f"{STORAGE}/csidrivers", {"metadata": {"name": name}, "spec": spec})
 
 
 def test_a_node_requests_a_token_for_an_audience_that_a_volumes_csi_driver_asks_for(
-    users: Users, drivers: None
+    users: TokenUsers, drivers: None
 ) -> None:
     csi = {"driver": "csi.example.com", "volumeHandle": "h"}
     claim_of(users, "by-csi", {"csi": csi})
@@ -259,14 +235,14 @@ def test_a_node_requests_a_token_for_an_audience_that_a_volumes_csi_driver_asks_
             assert answer["message"].endswith('system:node:n1 is not authorized to request tokens for audience "other"')
 
 
-def test_a_rejected_audience_names_the_missing_object_of_a_volume(users: Users) -> None:
+def test_a_rejected_audience_names_the_missing_object_of_a_volume(users: TokenUsers) -> None:
     bound = pod(users, [{"name": "v", "csi": {"driver": "absent.example.com"}}])
     until(lambda: token(users, bound, ["other"])[0] == 403)
     why = 'error validating audience "other": csidriver.storage.k8s.io "absent.example.com" not found'
     assert token(users, bound, ["other"])[1]["message"] == f'serviceaccounts "default" is forbidden: {why}'
 
 
-def test_a_node_requests_a_token_for_an_audience_that_it_is_granted(users: Users) -> None:
+def test_a_node_requests_a_token_for_an_audience_that_it_is_granted(users: TokenUsers) -> None:
     bound = pod(users, [])
     grant(users, "system:node:n1", "", ["granted-audience"], ["request-serviceaccounts-token-audience"])
     until(lambda: token(users, bound, ["granted-audience"])[0] == 201)
@@ -275,7 +251,7 @@ def test_a_node_requests_a_token_for_an_audience_that_it_is_granted(users: Users
 # --- pod certificates
 
 
-def certificate_request(users: Users, bound: Any, signer: str = "example.com/pods", **changes: Any) -> Any:
+def certificate_request(users: TokenUsers, bound: Any, signer: str = "example.com/pods", **changes: Any) -> Any:
     key = ec.generate_private_key(ec.SECP256R1())
     csr = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([])).sign(key, hashes.SHA256())
     account = users.call("admin", "GET", f"{ACCOUNTS}/default")[1]["metadata"]
@@ -299,7 +275,7 @@ def certificate_volume(signer: str) -> list[Any]:
     return [{"name": "v", "projected": {"sources": [source]}}]
 
 
-def test_a_node_requests_a_certificate_for_its_own_pod_and_a_signer_of_its_volumes(users: Users) -> None:
+def test_a_node_requests_a_certificate_for_its_own_pod_and_a_signer_of_its_volumes(users: TokenUsers) -> None:
     bound = pod(users, certificate_volume("example.com/pods"))
     code, answer = users.call("node", "POST", REQUESTS, certificate_request(users, bound))
     assert code == 201, answer
@@ -317,7 +293,7 @@ def test_a_node_requests_a_certificate_for_its_own_pod_and_a_signer_of_its_volum
     )
 
 
-def test_a_node_requests_no_certificate_for_what_does_not_run_on_it(users: Users) -> None:
+def test_a_node_requests_no_certificate_for_what_does_not_run_on_it(users: TokenUsers) -> None:
     own, other = (pod(users, certificate_volume("example.com/pods"), node=node) for node in ("n1", "n2"))
     name, others = f'"default/{own["metadata"]["name"]}"', f'"default/{other["metadata"]["name"]}"'
     of_n1 = {"nodeName": "n1", "nodeUID": users.call("admin", "GET", f"{CORE}/nodes/n1")[1]["metadata"]["uid"]}
@@ -360,7 +336,7 @@ def test_a_node_requests_no_certificate_for_what_does_not_run_on_it(users: Users
         assert text in answer["message"]
 
 
-def test_a_pod_certificate_is_issued_only_with_the_permission_to_sign(users: Users) -> None:
+def test_a_pod_certificate_is_issued_only_with_the_permission_to_sign(users: TokenUsers) -> None:
     bound = pod(users, certificate_volume("example.com/pods"))
     made = users.create(REQUESTS, certificate_request(users, bound))
     path = f"{REQUESTS}/{made['metadata']['name']}/status"
@@ -374,7 +350,7 @@ def test_a_pod_certificate_is_issued_only_with_the_permission_to_sign(users: Use
     until(lambda: users.call("signer", "PATCH", path, {"status": {"conditions": [denied]}}, MERGE)[0] == 200)
 
 
-def test_a_node_user_without_a_name_is_rejected(users: Users) -> None:
+def test_a_node_user_without_a_name_is_rejected(users: TokenUsers) -> None:
     grant(users, "system:node:", "", ["configmaps"], ["create"])
     path = f"{CORE}/namespaces/default/configmaps"
 
