@@ -15,7 +15,7 @@ from tetrapod.apps.options.flag import Flag, Kind, declared_flags, format_value
 from tetrapod.apps.options.options import Options
 from tetrapod.cli.parameter_types import IP, Duration
 from tetrapod.cli.upstream_flags import ACCEPTED, SWITCHES, rejection
-from tetrapod.cli.version import version_option
+from tetrapod.cli.version import upstream_version_option
 from tetrapod.generic.server.controllers import UnknownControllerError, canonical
 
 _RENAMED: Final = ("--audit-webhook-batch-initial-backoff", "--audit-webhook-initial-backoff")
@@ -53,7 +53,7 @@ class FlagCommand(click.Command):
     def __init__(self, *args: Any, declared: Callable[[], Sequence[tuple[Flag, Any]]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._declared = declared
-        self.params.append(version_option(upstream=True))
+        self.params.append(upstream_version_option())
 
     @cached_property
     def _flags(self) -> dict[str, Flag]:

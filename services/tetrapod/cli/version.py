@@ -28,20 +28,73 @@ def _kubernetes() -> str:
     return f"Kubernetes {GIT_VERSION}"
 
 
-def version_option(*, upstream: bool = False) -> click.Option:
-    """Return the option `--version`, which prints the version and ends the program.
-
-    Args:
-        upstream: print only the version of Kubernetes, as kube-apiserver and kube-proxy do, because programs parse it.
-    """
+def version_option() -> click.Option:
+    """Return the option `--version` of `tetrapod`, which prints the versions and ends the program."""
 
     def show(ctx: click.Context, param: click.Parameter, value: bool) -> None:
         if value and not ctx.resilient_parsing:
-            click.echo(_kubernetes() if upstream else _versions())
+            click.echo(_versions())
             ctx.exit()
 
     text = "Print the version and exit."
     return click.Option(["--version"], is_flag=True, expose_value=False, is_eager=True, callback=show, help=text)
+
+
+def upstream_version_option() -> click.Option:
+    """Return the option `--version` of kube-apiserver and kube-proxy.
+
+    Without a value it prints the version of Kubernetes and ends the program, and with `raw` all of `/version`, as Go
+    prints it. A version, which begins with `v`, is reported by the server from then on.
+
+    Upstream: staging/src/k8s.io/component-base/version/verflag/verflag.go
+    """
+
+    def apply(ctx: click.Context, param: click.Parameter, value: str) -> None:
+        if ctx.resilient_parsing:
+            return
+        try:
+            printed = _printed(value)
+        except ValueError as error:
+            raise click.UsageError(f'invalid argument "{value}" for "--version" flag: {error}') from None
+        if printed:
+            click.echo(printed)
+            ctx.exit()
+
+    text = "Print the version and exit, with =raw in detail. =vX.Y.Z... sets the version that the server reports."
+    return click.Option(
+        ["--version"],
+        is_flag=False,
+        flag_value="true",
+        default="false",
+        metavar="[true|raw|vX.Y.Z...]",
+        expose_value=False,
+        is_eager=True,
+        callback=apply,
+        help=text,
+    )
+
+
+def _printed(value: str) -> str:
+    """Return the text that `--version=VALUE` prints; "" if the program is to continue.
+
+    Raises:
+        ValueError: the value is invalid.
+    """
+    if value == "raw":
+        from tetrapod.generic.configuration.version import version_info
+
+        info = version_info() | dict.fromkeys(("emulationMajor", "emulationMinor"), "")
+        info |= dict.fromkeys(("minCompatibilityMajor", "minCompatibilityMinor"), "")
+        fields = (f'{name[0].upper()}{name[1:]}:"{text}"' for name, text in info.items())
+        return f"version.Info{{{', '.join(fields)}}}"
+    if value.startswith("v"):
+        from tetrapod.generic.configuration.version import report_version
+
+        report_version(value)
+        return ""
+    from tetrapod.machinery.golang.booleans import parse_bool
+
+    return _kubernetes() if parse_bool(value) else ""
 
 
 @click.command()

@@ -52,6 +52,12 @@ def test_watch_without_timeout_ends_after_the_minimum_request_timeout(tmp_path: 
         assert client.call("GET", "/api/v1/namespaces?watch=1&fieldSelector=metadata.name=none").status == 200
 
 
+def test_a_version_with_a_suffix_is_reported(tmp_path: Path) -> None:
+    with running(tmp_path, "--version=v1.37.1-custom") as server:
+        client = HttpsClient(server.kubeconfig)
+        assert client.call("GET", "/version").body["gitVersion"] == "v1.37.1-custom"
+
+
 def begin_create(server: Server) -> http.client.HTTPSConnection:
     """Begin to create a ConfigMap, whose body ends when the caller sends `}`."""
     connection = server.connect()
