@@ -3,43 +3,35 @@
 Strings of some formats become timestamps, durations or bytes. Numbers become doubles. Lists of type set or map compare
 without order. Fields have escaped names, and fields that the schema does not declare are missing. Values that need none
 of this, which are most parts of most objects, are used unchanged; others are wrapped and converted at first use.
+schema_scalars.py converts the scalars.
 
 Upstream: k8s.io/apiserver/pkg/cel/common/valuesunstructured.go, UnstructuredToVal.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable, Iterator, Mapping
-from datetime import date
-from typing import Any, Final
+from typing import Any
 
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.escaping import escape, unescape
+from tetrapod.machinery.cel.schema_scalars import FORMATS, NULL, boolean, double, int_or_string, integer, string
 from tetrapod.machinery.cel.schema_types import is_map, with_meta
-from tetrapod.machinery.cel.time import parse_duration, parse_timestamp
 from tetrapod.machinery.cel.values import (
     CheckedList,
     CorrelatedList,
     Lazy,
     ObjectLike,
-    Timestamp,
     equal,
     find,
     no_such_overload,
 )
 from tetrapod.machinery.equality import identical, json_key
-from tetrapod.machinery.golang.formatting import type_name
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.string_formats import of_type
 
 Convert = Callable[[Any], Any] | None
 """A conversion, or None if values can be used unchanged."""
-
-_DAY: Final = 86_400_000_000_000
-_EPOCH: Final = date(1970, 1, 1).toordinal()
-_NULL: Final = "invalid data, got null for schema with nullable=false"
 
 
 def bound(node: SchemaNode, value: Any, *, root: bool = False, checked: bool = False) -> Any:
@@ -76,7 +68,7 @@ def _make(node: SchemaNode, checked: bool) -> Convert:
 
 def _not_null(node: SchemaNode, checked: bool) -> Convert:
     if node.int_or_string:
-        return _int_or_string if checked else None
+        return int_or_string if checked else None
     match node.type:
         case "object":
             return (
@@ -87,49 +79,14 @@ def _not_null(node: SchemaNode, checked: bool) -> Convert:
         case "array":
             return _list_converter(node, checked)
         case "string":
-            return _FORMATS.get(node.format, _text if checked or of_type("string", node.format) else None)
+            return FORMATS.get(node.format, string if checked or of_type("string", node.format) else None)
         case "number":
-            return _double
+            return double
         case "integer" if checked:
-            return _int
+            return integer
         case "boolean" if checked:
-            return _bool
+            return boolean
     return None
-
-
-def _double(value: Any) -> float:
-    if value.__class__ not in (int, float):
-        raise EvaluationError(_NULL if value is None else f"invalid data, expected float, got {type_name(value)}")
-    return float(value)
-
-
-def _of_class(python_class: type, name: str) -> Callable[[Any], Any]:
-    """Return a function that returns values of a class, and raises EvaluationError for others.
-
-    Args:
-        python_class: the class.
-        name: its name in Go, for errors.
-    """
-
-    def checked(value: Any) -> Any:
-        if value.__class__ is not python_class:
-            raise EvaluationError(_NULL if value is None else f"invalid data, expected {name}, got {type_name(value)}")
-        return value
-
-    return checked
-
-
-_int = _of_class(int, "int")
-_bool = _of_class(bool, "bool")
-_text = _of_class(str, "string")
-"""For strings. Validation also accepts lists where a schema has a string with a format."""
-
-
-def _int_or_string(value: Any) -> Any:
-    if value.__class__ not in (int, str):
-        text = "invalid data, expected XIntOrString value to be either a string or integer"
-        raise EvaluationError(_NULL if value is None else text)
-    return value
 
 
 def _object_converter(node: SchemaNode, checked: bool) -> Convert:
@@ -202,7 +159,7 @@ def attempt(make: Callable[[], Any]) -> Any:
 
 def _wrong(value: Any, expected: str, kind: str) -> Any:
     raise EvaluationError(
-        _NULL if value is None else f"invalid data, expected {expected} for the provided schema with type={kind}"
+        NULL if value is None else f"invalid data, expected {expected} for the provided schema with type={kind}"
     )
 
 
@@ -408,44 +365,3 @@ def _field(item: Any, key: str) -> Any:
         return find(item, key)
     except KeyError:
         return None
-
-
-def _duration(value: Any) -> Any:
-    parsed = parse_duration(_text(value))
-    if parsed is None:
-        from tetrapod.machinery.cel.time import parse_words
-
-        parsed = parse_words(value)
-    if parsed is None:
-        raise EvaluationError(f"Invalid duration {value}")
-    return parsed
-
-
-def _date(value: Any) -> Any:
-    _text(value)
-    try:
-        return Timestamp((date.fromisoformat(value).toordinal() - _EPOCH) * _DAY)
-    except (TypeError, ValueError):
-        raise EvaluationError(f"Invalid date formatted string {value}") from None
-
-
-def _date_time(value: Any) -> Any:
-    parsed = parse_timestamp(_text(value).upper().replace(" ", "T"))
-    if parsed is None:
-        raise EvaluationError(f"Invalid date-time formatted string {value}")
-    return parsed
-
-
-def _bytes(value: Any) -> bytes:
-    try:
-        return base64.b64decode(_text(value), validate=True)
-    except (TypeError, ValueError, binascii.Error):
-        raise EvaluationError(f"Invalid byte formatted string {value}") from None
-
-
-_FORMATS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "duration": _duration,
-    "date": _date,
-    "date-time": _date_time,
-    "byte": _bytes,
-}
