@@ -124,14 +124,14 @@ def test_broken_links_are_detected(tmp_path: Path) -> None:
 def test_every_dependency_has_its_reason_and_no_other_has() -> None:
     section = (ROOT / "CONTRIBUTING.md").read_text().split("\n## Why each dependency\n")[1].split("\n## ")[0]
     lines = section.splitlines()
-    told = [line.split("|")[1].replace("(build only)", "").split(",") for line in lines if line.startswith("| ")][1:]
+    rows = [line.split("|")[1].replace("(build only)", "").split(",") for line in lines if line.startswith("| ")][1:]
     extras = PROJECT["project"].get("optional-dependencies", {}).values()
     wanted = [
         *PROJECT["project"]["dependencies"],
         *PROJECT["build-system"]["requires"],
         *(each for extra in extras for each in extra),
     ]
-    assert {name.strip() for names in told for name in names} == {re.split(r"[=<>\[]", each)[0] for each in wanted} - {
+    assert {name.strip() for names in rows for name in names} == {re.split(r"[=<>\[]", each)[0] for each in wanted} - {
         "hatchling"
     }
 

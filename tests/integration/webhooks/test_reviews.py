@@ -66,11 +66,11 @@ def test_every_kind_of_write_is_reviewed(hooked: Hooked) -> None:
         hooked.client.call("DELETE", f"{CONFIG_MAPS}/w")
         hooked.create("x", "", labels={"all": "of-them"})
         hooked.client.call("DELETE", f"{CONFIG_MAPS}?labelSelector=all%3Dof-them")
-    told = [
+    reviewed = [
         (r["operation"], r.get("name", ""), bool(r["object"]), bool(r["oldObject"]), r["options"]["kind"])
         for r in hooked.reviews()
     ]
-    assert told == [
+    assert reviewed == [
         ("CREATE", "w", True, False, "CreateOptions"),
         ("UPDATE", "w", True, True, "UpdateOptions"),
         ("UPDATE", "w", True, True, "UpdateOptions"),

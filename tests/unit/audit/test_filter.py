@@ -143,12 +143,12 @@ async def test_a_slow_request_has_latency_annotations() -> None:
         await audited(handler, kept)(asked)
     quick, slow = (kept.documents[i].get("annotations", {}) for i in (1, 3))
     assert not quick
-    told = {key.removeprefix("apiserver.latency.k8s.io/"): value for key, value in slow.items()}
-    assert set(told) == {"authentication", "mutating-webhook", "validating-webhook", "total"}
+    latencies = {key.removeprefix("apiserver.latency.k8s.io/"): value for key, value in slow.items()}
+    assert set(latencies) == {"authentication", "mutating-webhook", "validating-webhook", "total"}
     assert (
-        told["mutating-webhook"].startswith("50")
-        and told["validating-webhook"].startswith("20")
-        and told["total"].startswith("2")
+        latencies["mutating-webhook"].startswith("50")
+        and latencies["validating-webhook"].startswith("20")
+        and latencies["total"].startswith("2")
     )
 
 

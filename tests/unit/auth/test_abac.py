@@ -106,7 +106,7 @@ async def test_rules_of_a_user_are_listed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (
             "# hi\n" + '{"user": 3}',
@@ -134,12 +134,12 @@ async def test_rules_of_a_user_are_listed(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_faulty_line_is_named_with_its_file(tmp_path: Path, text: str, told: str) -> None:
+def test_a_faulty_line_is_named_with_its_file(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "policy.jsonl"
     file.write_text(text)
     with pytest.raises(ValueError) as rejected:
         read_policies(str(file))
-    assert str(rejected.value) == f"error reading policy file {file}, {told}"
+    assert str(rejected.value) == f"error reading policy file {file}, {message}"
 
 
 def test_fields_that_are_unknown_are_ignored_and_long_lines_are_not(tmp_path: Path) -> None:

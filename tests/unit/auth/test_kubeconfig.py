@@ -54,7 +54,7 @@ def test_inline_keys_are_not_readable_by_other_users(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", NOTHING),
         ("clusters: [{name: c, cluster: {server: 'https://x'}}]", NOTHING),
@@ -77,14 +77,14 @@ def test_inline_keys_are_not_readable_by_other_users(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_errors_have_client_gos_messages(tmp_path: Path, text: str, told: str) -> None:
+def test_errors_have_client_gos_messages(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ValueError) as rejected:
         read_kubeconfig(write(tmp_path, text))
-    assert str(rejected.value) == told
+    assert str(rejected.value) == message
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("clusters: 3", "json: cannot unmarshal number into Go struct field Config.clusters of type []v1.NamedCluster"),
         ("clusters: [{cluster: {certificate-authority-data: '###'}}]", "illegal base64 data at input byte 0"),
@@ -95,11 +95,11 @@ def test_errors_have_client_gos_messages(tmp_path: Path, text: str, told: str) -
         ("[x", "yaml: line 1: did not find expected ',' or ']'"),
     ],
 )
-def test_other_files_are_rejected(tmp_path: Path, text: str, told: str) -> None:
+def test_other_files_are_rejected(tmp_path: Path, text: str, message: str) -> None:
     path = write(tmp_path, text)
     with pytest.raises(ValueError) as rejected:
         read_kubeconfig(path)
-    assert str(rejected.value) == f'error loading config file "{path}": {told}'
+    assert str(rejected.value) == f'error loading config file "{path}": {message}'
 
 
 @pytest.mark.parametrize("url", ["http://proxy:3128", "socks5://proxy:1080", "nonsense"])

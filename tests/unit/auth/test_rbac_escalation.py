@@ -59,8 +59,8 @@ def test_missing_rights_are_reported_compactly() -> None:
         {"verbs": ["get", "list"], "apiGroups": ["", "apps"], "resources": ["pods"]},
         {"verbs": ["*"], "nonResourceURLs": ["*"]},
     ]
-    told = sorted(describe(rule) for rule in compact(missing_rights([], wanted)))
-    assert told == [
+    missing = sorted(describe(rule) for rule in compact(missing_rights([], wanted)))
+    assert missing == [
         '{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}',
         '{APIGroups:["apps"], Resources:["pods"], Verbs:["get" "list"]}',
         '{NonResourceURLs:["*"], Verbs:["*"]}',

@@ -81,8 +81,8 @@ def test_events_count_together_by_the_type_of_the_limit(
 def test_every_limit_is_reported_that_is_reached() -> None:
     plugin = EventRateLimit([Limit("Server", 1, 1), Limit("Namespace", 1, 1)], Clock())
     assert rejection(plugin, event()) == ""
-    told = "[limit reached on type Server for key , limit reached on type Namespace for key a]"
-    assert rejection(plugin, event()) == f"Too many requests: {told}"
+    message = "[limit reached on type Server for key , limit reached on type Namespace for key a]"
+    assert rejection(plugin, event()) == f"Too many requests: {message}"
 
 
 def test_dry_runs_and_events_of_the_other_group_are_not_counted() -> None:
@@ -130,7 +130,7 @@ def test_unknown_fields_of_a_configuration_are_ignored() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "told"),
+    ("limits", "message"),
     [
         ("[]", "limits: Invalid value: []: must not be empty"),
         ("[{type: Server, qps: 1}]", "limits[0].burst: Invalid value: 0: must be positive"),
@@ -147,10 +147,10 @@ def test_unknown_fields_of_a_configuration_are_ignored() -> None:
         ),
     ],
 )
-def test_an_invalid_configuration_is_rejected(limits: str, told: str) -> None:
+def test_an_invalid_configuration_is_rejected(limits: str, message: str) -> None:
     with pytest.raises(ValueError) as rejected:
         read_limits(configuration(limits))
-    assert str(rejected.value) == told
+    assert str(rejected.value) == message
 
 
 def test_a_configuration_of_another_kind_is_rejected() -> None:

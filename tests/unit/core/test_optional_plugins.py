@@ -109,7 +109,7 @@ def test_pods_with_extended_resources_tolerate_their_taints() -> None:
 
 
 def test_always_deny_rejects_everything() -> None:
-    told = r'^pods "x" is forbidden: admission control is denying all modifications$'
+    message = r'^pods "x" is forbidden: admission control is denying all modifications$'
     for asked in (AlwaysDeny().admit, AlwaysDeny().validate):
-        with pytest.raises(StatusError, match=told):
+        with pytest.raises(StatusError, match=message):
             asyncio.run(asked(written(pod("a"))))

@@ -27,10 +27,10 @@ IN_CLUSTER: dict[str, Any] = {"clientConfig": {"service": {"namespace": "hooks",
 
 
 def test_a_webhook_for_all_resources_is_a_hazard() -> None:
-    told = found(webhook("*", **IN_CLUSTER))
-    assert told[0] == "leases.coordination.k8s.io in kube-system (leader election stops)"
-    assert "pods in hooks (its own server cannot be started again)" in told
-    assert len(told) == 7
+    descriptions = found(webhook("*", **IN_CLUSTER))
+    assert descriptions[0] == "leases.coordination.k8s.io in kube-system (leader election stops)"
+    assert "pods in hooks (its own server cannot be started again)" in descriptions
+    assert len(descriptions) == 7
 
 
 @pytest.mark.parametrize(

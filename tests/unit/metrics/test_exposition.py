@@ -182,8 +182,8 @@ def test_some_histograms_are_classic_in_every_form() -> None:
 def test_families_are_in_order_and_messages_have_no_empty_ones() -> None:
     elsewhere: list[Metric] = []
     first, second = Counter("b_total", "B.", ("x",), elsewhere), Counter("a_total", "A.", (), elsewhere)
-    told = [line for line in text.render(elsewhere).splitlines() if line[:6] != b"# TYPE"]
-    assert told == [b"# HELP a_total [ALPHA] A.", b"a_total 0", b"# HELP b_total [ALPHA] B."]
+    lines = [line for line in text.render(elsewhere).splitlines() if line[:6] != b"# TYPE"]
+    assert lines == [b"# HELP a_total [ALPHA] A.", b"a_total 0", b"# HELP b_total [ALPHA] B."]
     assert set(_families(elsewhere)) == {"a_total"}
     first.add(("1",), 2)
     second.add()

@@ -29,9 +29,9 @@ def test_numbers_out_of_range_are_rejected(text: str) -> None:
 
 
 def test_texts_are_quoted_as_go_does() -> None:
-    with pytest.raises(ValueError) as told:
+    with pytest.raises(ValueError) as raised:
         parse_resource_version('a"\x00')
     assert (
-        str(told.value)
+        str(raised.value)
         == r'resourceVersion: Invalid value: "a\"\x00": strconv.ParseUint: parsing "a\"\x00": invalid syntax'
     )

@@ -8,7 +8,7 @@ from tetrapod.core.admissionregistration.expressions import Expressions
 
 
 @pytest.mark.parametrize(
-    ("expression", "told"),
+    ("expression", "message"),
     [
         (
             "bool('maybe')",
@@ -25,5 +25,5 @@ from tetrapod.core.admissionregistration.expressions import Expressions
         ),
     ],
 )
-def test_a_wrong_type_is_reported_before_a_constant_part_that_fails(expression: str, told: str) -> None:
-    assert [str(error) for error in Expressions(params=False, composed=False).condition(expression, "p")] == [told]
+def test_a_wrong_type_is_reported_before_a_constant_part_that_fails(expression: str, message: str) -> None:
+    assert [str(error) for error in Expressions(params=False, composed=False).condition(expression, "p")] == [message]

@@ -49,10 +49,10 @@ def test_a_variable_that_is_only_itself_hides_the_one_before() -> None:
 def test_an_annotation_equal_to_the_pods_profile_causes_no_warning() -> None:
     key = "container.apparmor.security.beta.kubernetes.io/c"
     common = {"appArmorProfile": {"type": "RuntimeDefault"}}
-    for profile, told in (("runtime/default", 0), ("unconfined", 1)):
+    for profile, count in (("runtime/default", 0), ("unconfined", 1)):
         given = template(containers=[{"name": "c"}], securityContext=common)
         given["metadata"]["annotations"] = {key: profile}
-        assert len(template_warnings(given, "spec.template")) == told
+        assert len(template_warnings(given, "spec.template")) == count
 
 
 def test_projected_volumes_without_sources_or_with_overlapping_paths_cause_warnings() -> None:

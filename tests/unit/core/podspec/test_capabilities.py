@@ -21,7 +21,7 @@ def nobody_is_privileged() -> Iterator[None]:
     capabilities.set_up(privileged=True)
 
 
-def told(errors: list[Any]) -> list[str]:
+def error_fields(errors: list[Any]) -> list[str]:
     return [str(error.field) for error in errors if POLICY in error.detail]
 
 
@@ -41,8 +41,8 @@ def spec(**more: Any) -> dict[str, Any]:
 def test_privileged_containers_are_forbidden_in_pods_and_in_templates() -> None:
     pod = {"metadata": {"name": "p"}, "spec": spec()}
     names = ["containers[0]", "initContainers[0]"]
-    assert told(validation.validate(pod)) == [f"spec.{name}.securityContext.privileged" for name in names]
-    assert told(pod_template_spec({"spec": spec()}, "template")) == [
+    assert error_fields(validation.validate(pod)) == [f"spec.{name}.securityContext.privileged" for name in names]
+    assert error_fields(pod_template_spec({"spec": spec()}, "template")) == [
         f"template.spec.{name}.securityContext.privileged" for name in names
     ]
 
@@ -50,11 +50,11 @@ def test_privileged_containers_are_forbidden_in_pods_and_in_templates() -> None:
 @pytest.mark.usefixtures("nobody_is_privileged")
 def test_windows_host_processes_are_forbidden_too() -> None:
     on_host = spec(hostNetwork=True, securityContext={"windowsOptions": {"hostProcess": True}}, initContainers=[])
-    assert told(validation.validate({"metadata": {"name": "p"}, "spec": on_host})) == [
+    assert error_fields(validation.validate({"metadata": {"name": "p"}, "spec": on_host})) == [
         "spec.containers[0].securityContext.privileged",
         "spec",
     ]
 
 
 def test_privileged_containers_are_allowed_by_default() -> None:
-    assert told(validation.validate({"metadata": {"name": "p"}, "spec": spec()})) == []
+    assert error_fields(validation.validate({"metadata": {"name": "p"}, "spec": spec()})) == []

@@ -14,7 +14,7 @@ from tetrapod.machinery.gvk import Object
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "messages"),
     [
         ("a.b/c", []),
         ("a/b/c", []),  # upstream validates names with at most one slash
@@ -24,8 +24,8 @@ from tetrapod.machinery.gvk import Object
         ("a.b/" + "c" * 33, ["may not be more than 32 bytes"]),
     ],
 )
-def test_attributes_are_named_behind_a_domain(name: str, told: list[str]) -> None:
-    assert [error.detail for error in fully_qualified(name, "p")] == told
+def test_attributes_are_named_behind_a_domain(name: str, messages: list[str]) -> None:
+    assert [error.detail for error in fully_qualified(name, "p")] == messages
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_addresses_of_devices_are_canonical_and_unique() -> None:
         "metadata": {},
         "status": {"devices": [{"driver": "d.e", "pool": "p", "device": "d", "networkData": network}]},
     }
-    told = [error.field for error in claim_status.validate_status(claim, {"metadata": {}})]
-    assert [path.rpartition(".")[2] for path in told if "ips" in path] == ["ips[0]", "ips[1]", "ips[3]"]
+    fields = [error.field for error in claim_status.validate_status(claim, {"metadata": {}})]
+    assert [path.rpartition(".")[2] for path in fields if "ips" in path] == ["ips[0]", "ips[1]", "ips[3]"]
 
 
 def test_a_claim_template_hands_on_labels_and_annotations_only() -> None:
