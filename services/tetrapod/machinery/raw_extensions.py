@@ -12,19 +12,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tetrapod.machinery.gvk import GroupKind, Object
-from tetrapod.machinery.serializer.raw_json import EACH, RawPath, Verbatim, verbatim, with_compact_text, with_go_text
+from tetrapod.machinery.serializer.raw_json import (
+    EACH,
+    RawPath,
+    Verbatim,
+    raw_text,
+    verbatim,
+    with_compact_text,
+    with_go_text,
+)
 
 _DEVICES: Final = "resource.k8s.io"
 _PARAMETERS: Final = (EACH, "opaque", "parameters")
+CLASS_PARAMETERS: Final[RawPath] = ("spec", "config", *_PARAMETERS)
+CLAIM_PARAMETERS: Final[RawPath] = ("spec", "devices", "config", *_PARAMETERS)
+TEMPLATE_PARAMETERS: Final[RawPath] = ("spec", "spec", "devices", "config", *_PARAMETERS)
+ALLOCATION_PARAMETERS: Final[RawPath] = ("status", "allocation", "devices", "config", *_PARAMETERS)
 RAW_EXTENSIONS: Final[Mapping[GroupKind, Sequence[RawPath]]] = {
     GroupKind("apps", "ControllerRevision"): (("data",),),
-    GroupKind(_DEVICES, "DeviceClass"): (("spec", "config", *_PARAMETERS),),
+    GroupKind(_DEVICES, "DeviceClass"): (CLASS_PARAMETERS,),
     GroupKind(_DEVICES, "ResourceClaim"): (
-        ("spec", "devices", "config", *_PARAMETERS),
-        ("status", "allocation", "devices", "config", *_PARAMETERS),
+        CLAIM_PARAMETERS,
+        ALLOCATION_PARAMETERS,
         ("status", "devices", EACH, "data"),
     ),
-    GroupKind(_DEVICES, "ResourceClaimTemplate"): (("spec", "spec", "devices", "config", *_PARAMETERS),),
+    GroupKind(_DEVICES, "ResourceClaimTemplate"): (TEMPLATE_PARAMETERS,),
 }
 """The paths of the fields, which are the same in all versions of a kind."""
 _TEXT: Final = "Text"
@@ -84,6 +96,12 @@ def into_fields(obj: Object, paths: Sequence[RawPath]) -> bool:
 def fields_at(obj: Object, paths: Sequence[RawPath]) -> list[Any]:
     """Return the values of the fields at these paths, with None for an unset field."""
     return [owner.get(name) for owner, name in _places(obj, paths)]
+
+
+def same_texts(new: Object, old: Object, path: RawPath) -> bool:
+    """Return whether the fields at a path have the same texts in two objects, so also members in the same order."""
+    texts = [list(map(raw_text, fields_at(obj, (path,)))) for obj in (new, old)]
+    return texts[0] == texts[1]
 
 
 def put_fields(obj: Object, paths: Sequence[RawPath], values: Sequence[Any]) -> None:

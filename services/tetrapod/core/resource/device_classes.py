@@ -21,14 +21,22 @@ from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_long_name, is_qualified_name
+from tetrapod.machinery.raw_extensions import CLASS_PARAMETERS, same_texts
 from tetrapod.machinery.table import TableConvertor
 
 TABLE: Final = TableConvertor((NAME, AGE), lambda obj: [name_of(obj), age(obj)])
 
 
+class DeviceClassStrategy(KindStrategy):
+    """A strategy for a spec whose parameters are compared as text, so also by the order of their members."""
+
+    def changes_generation(self, new: Object, old: Object) -> bool:
+        return super().changes_generation(new, old) or not same_texts(new, old, CLASS_PARAMETERS)
+
+
 def definition() -> ResourceDefinition:
     """Return the resource definition of DeviceClasses: versions, strategy, subresources and columns."""
-    strategy = KindStrategy(
+    strategy = DeviceClassStrategy(
         validator=validate,
         whole_update_validator=validate_update,
         name_validator=validate_name,

@@ -16,11 +16,15 @@ from tetrapod.core.resource.resource_claims import definition as resource_claims
 from tetrapod.core.resource.resource_claims.gated import spec_fields
 from tetrapod.core.resource.resource_claims.strategy import AdminStrategy, ClaimAccess
 from tetrapod.core.resource.resource_claims.validation import validate_devices
-from tetrapod.core.validation.differences import immutable, internal
+from tetrapod.core.validation.differences import internal
+from tetrapod.core.validation.names import IMMUTABLE
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.machinery import field
+from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.raw_extensions import TEMPLATE_PARAMETERS, same_texts
 from tetrapod.machinery.table import TableConvertor
 
 TABLE: Final = TableConvertor((NAME, AGE), lambda obj: [name_of(obj), age(obj)])
@@ -77,8 +81,9 @@ def _template(obj: Object) -> ErrorLists:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated ResourceClaimTemplate as a new one; its spec is immutable."""
+    """Validate an updated ResourceClaimTemplate as a new one; its spec is immutable, with the order of parameters."""
     spec = new.get("spec") or {}
     errors = _template(new)
-    errors.written += immutable(spec, old.get("spec") or {}, "spec", internal("ResourceClaimTemplateSpec", spec))
+    if not (same(spec, old.get("spec") or {}) and same_texts(new, old, TEMPLATE_PARAMETERS)):
+        errors.written.append(field.invalid("spec", internal("ResourceClaimTemplateSpec", spec), IMMUTABLE))
     return errors.all()

@@ -28,6 +28,7 @@ from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.ip_addresses import parse_cidr_sloppy, unmapped
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.raw_extensions import ALLOCATION_PARAMETERS, same_texts
 
 _MOST_USERS: Final = 256
 _MOST_ADDRESSES: Final = 16
@@ -64,7 +65,7 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
         text = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
         errors.written.append(field.forbidden("status.reservedFor", text))
     if allocation is not None and old_status.get("allocation") is not None:
-        if not same(allocation, old_status["allocation"]):
+        if not (same(allocation, old_status["allocation"]) and same_texts(new, old, ALLOCATION_PARAMETERS)):
             errors.declared.append(field.invalid("status.allocation", None, "field cannot be modified once set"))
     elif allocation is not None:
         _allocation(

@@ -22,6 +22,7 @@ from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1123_subdomain, is_long_name, is_qualified_name, is_valid_label_value
+from tetrapod.machinery.raw_extensions import CLAIM_PARAMETERS, same_texts
 
 _ONE_KIND: Final = "exactly one of `exactly` or `firstAvailable` is required"
 _REFERENCE: Final = (
@@ -53,8 +54,10 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Reject a change of a ResourceClaim's spec; it is not validated again."""
-    return [] if same(new.get("spec"), old.get("spec")) else [field.invalid("spec", None, IMMUTABLE)]
+    """Reject a change of a ResourceClaim's spec, also of the order of parameters; it is not validated again."""
+    if same(new.get("spec"), old.get("spec")) and same_texts(new, old, CLAIM_PARAMETERS):
+        return []
+    return [field.invalid("spec", None, IMMUTABLE)]
 
 
 def validate_devices(devices: Object, path: str, collected: ErrorLists) -> None:
