@@ -95,11 +95,11 @@ class Lister:
             requested = parse_resource_version(query.resource_version)
         except ValueError as error:
             raise ValueError(f"invalid resource version: {error}") from None
-        if query.match == "Exact" or (not query.match and query.limit and requested):
+        if query.match == "Exact" or (not query.match and query.limit and requested and not query.single):
             return await self._list_at(query, requested, "")
         if not query.resource_version:
             return await self._list_latest(query, "")
-        if not self._cached:
+        if not self._cached or (query.single and query.limit and requested and not query.match):
             await self.check_reached(requested)
             return await self._from_backend(query, "", 0)
         try:
@@ -174,13 +174,20 @@ class Lister:
         """List exactly at `revision`, from the key `start` on.
 
         The list is computed from the cache by undoing later changes, or read from the store if the cache no longer has
-        them.
+        them. A list of one name is always read from the store, which does not wait for the revision.
+
+        Upstream: staging/src/k8s.io/apiserver/pkg/storage/cacher/cacher.go, ShouldDelegateExactRV
 
         Raises:
             TooOldResourceVersion: the revision has been compacted.
             TooLargeResourceVersion: the revision was not reached in time.
         """
-        from_cache = self._cached and self._cache.consistent and feature_gates.enabled("ListFromCacheSnapshot")
+        from_cache = (
+            self._cached
+            and not query.single
+            and self._cache.consistent
+            and feature_gates.enabled("ListFromCacheSnapshot")
+        )
         if not from_cache or not await self._loaded():
             return await self._from_backend(query, start, revision)
         await self._check_revision(revision)
@@ -230,8 +237,6 @@ class Lister:
                 (`Window.undo`).
         """
         affected = {key: entry for key, entry in undo.items() if key.startswith(query.prefix) and key >= start}
-        if query.single:
-            affected = {key: entry for key, entry in affected.items() if key == query.prefix}
         if not affected:
             return present
         added = sum(key in self._cache.entries for key in affected)
@@ -395,7 +400,7 @@ class Lister:
         except Compacted:
             raise TooOldResourceVersion(TOO_OLD) from None
         except FutureRevision:
-            if not self._cached:
+            if not self._cached or query.single:
                 await self.check_reached(revision)
             raise TooLargeResourceVersion(revision, self._freshness.revision()) from None
 
