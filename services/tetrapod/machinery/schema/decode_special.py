@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+import orjson
+
 from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.golang.durations import parse_nanoseconds
+from tetrapod.machinery.golang.json_numbers import as_go_writes
 from tetrapod.machinery.quantity import Quantity
 from tetrapod.machinery.schema.decode_errors import EndingError, Mismatch
 from tetrapod.machinery.schema.decode_scalars import ABSENT, Walk
@@ -54,8 +57,10 @@ def _canonical(value: Any, form: Callable[[str], str]) -> Any:
     if value.__class__ is str:
         canonical = form(value)
         return value if canonical == value else canonical
-    if value.__class__ in (int, float):
+    if value.__class__ is int:
         return form(str(value))
+    if value.__class__ is float:
+        return form(as_go_writes(orjson.dumps(value)).decode())
     if value is None:
         return "0"
     raise EndingError(_BAD_QUANTITY)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import orjson
 
+from tetrapod.machinery.golang.json_numbers import shortest_integer
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.json_pieces import loads
 from tetrapod.machinery.schema_node import SchemaNode
@@ -70,5 +71,5 @@ def _number(value: int | float, node: SchemaNode) -> int | float:
         bits = _BITS[node.format]
         return (number + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
     if (node.int_or_string or node.format == "quantity") and abs(value) < _NO_EXPONENT:
-        return int(value)
+        return shortest_integer(value)
     return value

@@ -247,7 +247,16 @@ def test_empty_values_that_were_hidden_in_a_webhook_can_be_put_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "kept"), [("1.5Gi", "1536Mi"), ("100u", "1m"), ("0.5", "500m"), (2, "2"), (0.25, "250m"), ("1e3", "1e3")]
+    ("sent", "kept"),
+    [
+        ("1.5Gi", "1536Mi"),
+        ("100u", "1m"),
+        ("0.5", "500m"),
+        (2, "2"),
+        (0.25, "250m"),
+        ("1e3", "1e3"),
+        (2.0**63, "9223372036854776k"),
+    ],
 )
 def test_quantities_are_canonical(sent: Any, kept: str) -> None:
     assert decoded("ResourceQuota", {"spec": {"hard": {"cpu": sent}}})["spec"]["hard"] == {"cpu": kept}

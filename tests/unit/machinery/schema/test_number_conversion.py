@@ -23,6 +23,10 @@ from tetrapod.machinery.types.definitions import schema_for
         ({"paused": 1.0}, {"paused": 1.0}),
         ({"strategy": {"rollingUpdate": {"maxSurge": 1.0}}}, {"strategy": {"rollingUpdate": {"maxSurge": 1}}}),
         ({"template": {"spec": {"overhead": {"cpu": 1e19}}}}, {"template": {"spec": {"overhead": {"cpu": 10**19}}}}),
+        (
+            {"template": {"spec": {"overhead": {"cpu": 2.0**63}}}},
+            {"template": {"spec": {"overhead": {"cpu": 9223372036854776000}}}},
+        ),
         ({"template": {"spec": {"nodeSelector": {"a": 1.0}}}}, {"template": {"spec": {"nodeSelector": {"a": 1.0}}}}),
     ],
 )
