@@ -40,7 +40,7 @@ def decode(node: SchemaNode, obj: Object, *, preserve_unknown: bool = False, kee
         unknown += pruning.prune(node, obj)
         if not keep_nulls:
             defaulting.drop_nulls(node, obj)
-    return unknown + objectmeta.coerce_embedded(node, obj)
+    return unknown + objectmeta.coerce_embedded(node, obj, keep_nulls=keep_nulls)
 
 
 def coerce(node: SchemaNode, obj: Object) -> None:

@@ -83,7 +83,8 @@ def repair_root(obj: Object) -> None:
 def repair_embedded(node: SchemaNode, value: Any) -> None:
     """Drop the malformed parts of embedded resources of a stored object at any depth, in place.
 
-    These are unknown and malformed fields of the metadata, and an apiVersion or kind that is no string.
+    These are unknown and malformed fields of the metadata, and an apiVersion or kind of another type than string. Null
+    in the place of the metadata becomes {}.
     """
     if _has_embedded(node):
         _repair(node, value)
@@ -97,6 +98,8 @@ def _repair(node: SchemaNode, value: Any) -> None:
                     del value[key]
             if isinstance(value.get("metadata"), dict):
                 value["metadata"] = _without_malformed(value["metadata"])
+            elif value.get("metadata", {}) is None:
+                value["metadata"] = {}
         for key, item in value.items():
             if key in node.properties:
                 _repair(node.properties[key], item)
@@ -122,10 +125,15 @@ def _without_malformed(metadata: Object) -> Object:
     return repaired
 
 
-def coerce_embedded(node: SchemaNode, value: Any) -> list[str]:
+def coerce_embedded(node: SchemaNode, value: Any, *, keep_nulls: bool = False) -> list[str]:
     """Decode the metadata of embedded resources at any depth in place, and return the paths of unknown fields.
 
     Unknown fields are dropped, and null becomes {}.
+
+    Args:
+        node: the schema of the value.
+        value: the custom resource.
+        keep_nulls: whether null is kept.
 
     Raises:
         CoerceError: apiVersion, kind or metadata of an embedded resource is malformed.
@@ -133,7 +141,7 @@ def coerce_embedded(node: SchemaNode, value: Any) -> list[str]:
     if not _has_embedded(node):
         return []
     unknown: list[str] = []
-    _coerce(node, value, "", unknown)
+    _coerce(node, value, "", unknown, keep_nulls)
     return unknown
 
 
@@ -173,28 +181,28 @@ def _has_embedded(node: SchemaNode) -> bool:
     return known
 
 
-def _coerce(node: SchemaNode, value: Any, path: str, unknown: list[str]) -> None:
+def _coerce(node: SchemaNode, value: Any, path: str, unknown: list[str], keep_nulls: bool) -> None:
     if isinstance(value, dict):
         if node.embedded_resource:
-            _coerce_resource(value, path, unknown)
+            _coerce_resource(value, path, unknown, keep_nulls)
         for key, item in value.items():
             if key in node.properties:
-                _coerce(node.properties[key], item, field.child(path, key), unknown)
+                _coerce(node.properties[key], item, field.child(path, key), unknown, keep_nulls)
             elif node.additional_properties is not None:
-                _coerce(node.additional_properties, item, field.child(path, key), unknown)
+                _coerce(node.additional_properties, item, field.child(path, key), unknown, keep_nulls)
     elif isinstance(value, list) and node.items is not None:
         for index, item in enumerate(value):
-            _coerce(node.items, item, field.index(path, index), unknown)
+            _coerce(node.items, item, field.index(path, index), unknown, keep_nulls)
 
 
-def _coerce_resource(value: Object, path: str, unknown: list[str]) -> None:
+def _coerce_resource(value: Object, path: str, unknown: list[str], keep_nulls: bool) -> None:
     for key in ("apiVersion", "kind"):
         if key in value and not isinstance(value[key], str):
             raise CoerceError(field.invalid(field.child(path, key), value[key], "must be a string"))
     if "metadata" not in value:
         return
     if value["metadata"] is None:
-        value["metadata"] = {}
+        value["metadata"] = None if keep_nulls else {}
         return
     at = field.child(path, "metadata")
     # Go prints maps with sorted keys
