@@ -52,7 +52,7 @@ def autoscaler(metrics: list[Any], **spec: Any) -> Object:
         "apiVersion": "autoscaling/v2",
         "metadata": {"name": "h", "annotations": {"mine": "kept"}},
         "spec": {"maxReplicas": 3, "metrics": metrics, **spec},
-        "status": {"desiredReplicas": 0, "currentMetrics": None, "currentReplicas": 0},
+        "status": {"desiredReplicas": 0, "currentMetrics": None},
     }
 
 
@@ -115,3 +115,9 @@ def test_v2_does_not_know_the_annotations_of_v1() -> None:
     obj["metadata"]["annotations"] |= {METRICS: "[]", BEHAVIOR: "{}"}
     without_v1_annotations(obj)
     assert obj["metadata"]["annotations"] == {"mine": "kept"}
+
+
+def test_v2_omits_the_zero_current_replicas_of_v1() -> None:
+    v1 = convert_autoscaler(autoscaler([]), "v1")
+    assert v1["status"] == {"desiredReplicas": 0, "currentReplicas": 0}
+    assert convert_autoscaler(v1, "v2")["status"] == {"desiredReplicas": 0, "currentMetrics": None}

@@ -199,6 +199,8 @@ def _as_v2(obj: Object) -> Object:
     if conditions := _load(v1_annotations.get(CONDITIONS), list, _CONDITION_NAMES):
         status["conditions"] = conditions
     status.setdefault("desiredReplicas", 0)
+    if not status.get("currentReplicas"):  # v2 omits the zero that v1 shows
+        status.pop("currentReplicas", None)
     return _autoscaler("v2", obj, annotations, spec, status)
 
 
