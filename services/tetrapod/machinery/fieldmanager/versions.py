@@ -63,6 +63,8 @@ class KindVersions:
         """
         if obj.get("apiVersion") == version or self._convert_to is None:
             return obj
+        if not self._custom and obj.get("metadata") is None:
+            obj = {**obj, "metadata": {}}  # a Go struct has metadata, even after an apply has removed all its fields
         try:
             return self._convert_to(obj, version)
         except LookupError as error:
