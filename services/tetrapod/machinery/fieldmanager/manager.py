@@ -257,7 +257,7 @@ class FieldManager:
     def _check(self, obj: Object, managed: Managed) -> None:
         """Validate an object in the requested version and in every version that a manager uses.
 
-        Versions that no longer exist are skipped.
+        Versions that no longer exist are skipped. Only in the requested version may lists have duplicates.
 
         Args:
             obj: the object, in any version.
@@ -269,7 +269,7 @@ class FieldManager:
         for version in {self._version, *(entry.api_version for entry in managed.values())}:
             try:
                 value_type = self._type_for(version)
-                errors = validate(self._convert(obj, version), value_type, allow_duplicates=True)
+                errors = validate(self._convert(obj, version), value_type, allow_duplicates=version == self._version)
             except MissingVersionError:
                 continue
             if errors:

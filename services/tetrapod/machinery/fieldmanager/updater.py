@@ -99,7 +99,7 @@ class Updater:
         Raises:
             SchemaError: a changed part does not match the schema.
         """
-        managed = self._reconciled(managed)
+        managed = self._reconciled(managed, live, version)
         managed, changes = self._take(live, new, version, managed, manager, force=True)
         owned = managed[manager].fields if manager in managed else {}
         owned = fieldset.union(fieldset.difference(owned, changes.removed), changes.touched)
@@ -129,7 +129,7 @@ class Updater:
             SchemaError: the existing object does not match the schema.
         """
         value_type = self._type_for(version)
-        managed = self._reconciled(managed)
+        managed = self._reconciled(managed, live, version)
         merged = merge(live, config, value_type)
         last_entry = managed.get(manager)
         applied_fields = self._filtered(version, field_set(config, value_type))
@@ -156,16 +156,21 @@ class Updater:
             return True
         return self._thorough and any(entry.api_version != new.api_version for entry in managed.values())
 
-    def _reconciled(self, managed: Managed) -> Managed:
+    def _reconciled(self, managed: Managed, live: Object, version: str) -> Managed:
         """Return managed fields with the field sets adapted to the current schema.
 
-        Entries of versions that do not exist are left out.
+        Entries of versions that do not exist are left out. The existing object must match the schemas of the others.
+
+        Upstream: structured-merge-diff, merge/update.go, reconcileManagedFieldsWithSchemaChanges
 
         Args:
             managed: the managed fields, which are not modified.
+            live: the existing object.
+            version: its `apiVersion`.
 
         Raises:
-            SchemaError: the version of an entry cannot be parsed.
+            SchemaError: the version of an entry cannot be parsed, or the object does not match its schema.
+            StatusError: the converter failed.
         """
         out: Managed = {}
         for manager, entry in managed.items():
@@ -178,6 +183,9 @@ class Updater:
             except MissingVersionError:
                 continue
             out[manager] = entry if fields is entry.fields else entry.owning(fields)
+        if self._thorough:
+            for other in sorted({entry.api_version for entry in out.values()} - {version}):
+                self._converted(live, other)
         return out
 
     def _filtered(self, version: str, fields: FieldSet) -> FieldSet:
@@ -240,8 +248,9 @@ class Updater:
     def _converted(self, obj: Object, version: str, prefix: str = "") -> Object:
         """Return an object converted to another version.
 
-        Upstream builds a typed value from the converted object. It converts the old object earlier, when it reconciles
-        managers with the schema; therefore errors of the old object have no prefix.
+        Upstream builds a typed value from the converted object, which may have no duplicates, unlike an object in the
+        requested version (versionconverter.go, Convert). It converts the old object when it reconciles managers with
+        the schema; therefore errors of the old object have no prefix.
 
         Args:
             obj: the object.
@@ -257,7 +266,7 @@ class Updater:
             converted = self._convert(obj, version)
         except StatusError as error:
             raise StatusError(error.code, error.reason, prefix + error.message) from None
-        if self._thorough and (errors := validate(converted, self._type_for(version), allow_duplicates=True)):
+        if self._thorough and (errors := validate(converted, self._type_for(version))):
             raise SchemaMismatch(f"{prefix}{join(errors)}")
         return converted
 
