@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -73,14 +74,14 @@ class Handshake(NamedTuple):
     protocol: str
 
 
-def watch_handshake(request: Request) -> Handshake | Response:
+def watch_handshake(request: Request) -> Handshake | UpgradeResponse:
     """Return the handshake of a watch, or the response (400 or 403) that rejects it.
 
     The client must send an Origin header, as upstream's websocket.Handler requires. It may offer one subprotocol of any
     name, which is chosen.
     """
     result = _validate_handshake(request.headers)
-    if isinstance(result, Response):
+    if isinstance(result, UpgradeResponse):
         return result
     key, offered = result
     if not _is_absolute(request.header(b"origin")):
@@ -88,20 +89,20 @@ def watch_handshake(request: Request) -> Handshake | Response:
     return Handshake(key, offered[0] if offered else "") if len(offered) < 2 else _rejected(400)
 
 
-def reader_handshake(request: Request) -> Handshake | Response:
+def reader_handshake(request: Request) -> Handshake | UpgradeResponse:
     """Return the handshake of a byte stream, such as a log, or the response (400 or 403) that rejects it.
 
     The first offered subprotocol that is supported is chosen.
     """
     result = _validate_handshake(request.headers)
-    if isinstance(result, Response):
+    if isinstance(result, UpgradeResponse):
         return result
     key, offered = result
     chosen = next((name for name in offered or [""] if name in _READER_PROTOCOLS), None)
     return _rejected(403) if chosen is None else Handshake(key, chosen)
 
 
-def _validate_handshake(headers: HeaderList) -> tuple[bytes, list[str]] | Response:
+def _validate_handshake(headers: HeaderList) -> tuple[bytes, list[str]] | UpgradeResponse:
     """Return the key and the offered subprotocols of a handshake, or the 400 response that rejects it.
 
     Upstream: hybiServerHandshaker.ReadHandshake
@@ -109,15 +110,24 @@ def _validate_handshake(headers: HeaderList) -> tuple[bytes, list[str]] | Respon
     first = dict(reversed(headers))
     key = first.get(b"sec-websocket-key", b"")
     if not key:
-        return _rejected(400, "mismatch challenge/response")
+        return _rejected(400, b"mismatch challenge/response")
     if first.get(b"sec-websocket-version") != b"13":
-        return _rejected(400, "missing or bad WebSocket Version", (b"sec-websocket-version", b"13"))
+        return _rejected(400, b"missing or bad WebSocket Version", b"Sec-WebSocket-Version: 13\r\n")
     offered = first.get(b"sec-websocket-protocol", b"").decode("latin-1").strip()
     return key, [name.strip() for name in offered.split(",")] if offered else []
 
 
-def _rejected(status: int, message: str = "", *headers: tuple[bytes, bytes]) -> Response:
-    return Response(status, [(b"connection", b"close"), *headers], message.encode())
+def _rejected(status: int, message: bytes = b"", headers: bytes = b"") -> UpgradeResponse:
+    """Return a response that rejects a handshake. It has no other headers than these, because it takes the connection.
+
+    Upstream: golang.org/x/net/websocket/server.go, newServerConn
+    """
+    head = b"HTTP/1.1 %d %b\r\n%b\r\n%b" % (status, HTTPStatus(status).phrase.encode(), headers, message)
+
+    async def write_head(client: Hijacked) -> None:
+        client.transport.write(head)
+
+    return UpgradeResponse(write_head)
 
 
 def _is_absolute(origin: str) -> bool:
