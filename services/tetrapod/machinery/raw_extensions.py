@@ -16,7 +16,7 @@ from tetrapod.machinery.serializer.raw_json import (
     EACH,
     RawPath,
     Verbatim,
-    raw_text,
+    stored_text,
     verbatim,
     with_compact_text,
     with_go_text,
@@ -100,7 +100,7 @@ def fields_at(obj: Object, paths: Sequence[RawPath]) -> list[Any]:
 
 def same_texts(new: Object, old: Object, path: RawPath) -> bool:
     """Return whether the fields at a path have the same texts in two objects, so also members in the same order."""
-    texts = [list(map(raw_text, fields_at(obj, (path,)))) for obj in (new, old)]
+    texts = [list(map(stored_text, fields_at(obj, (path,)))) for obj in (new, old)]
     return texts[0] == texts[1]
 
 

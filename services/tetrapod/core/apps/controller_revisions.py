@@ -16,7 +16,7 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.serializer.raw_json import raw_text
+from tetrapod.machinery.serializer.raw_json import stored_text
 from tetrapod.machinery.table import Column, TableConvertor
 
 _REVISION_DATA: Final = "data must be a valid JSON object"
@@ -45,7 +45,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     """Validate an updated ControllerRevision: data is immutable, and revision is not negative."""
     data = new.get("data")
     errors = not_negative(new.get("revision"), "revision")
-    if raw_text(data) == raw_text(old.get("data")):  # the order of members counts
+    if stored_text(data) == stored_text(old.get("data")):  # the order of members counts
         return errors
     return [*errors, field.invalid("data", data, "field is immutable")]
 

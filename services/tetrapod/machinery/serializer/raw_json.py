@@ -123,6 +123,11 @@ def raw_text(value: Any) -> bytes:
     return value.text.encode() if isinstance(value, Verbatim) else go_text(value)
 
 
+def stored_text(value: Any) -> bytes:
+    """Return the text of a RawExtension with this value in the JSON of a stored object, in which 1.0 differs from 1."""
+    return value.text.encode() if isinstance(value, Verbatim) else without_exponents(orjson.dumps(value))
+
+
 def text_size(value: Any) -> int:
     """Return the number of bytes of `raw_text`."""
     return len(raw_text(value))
