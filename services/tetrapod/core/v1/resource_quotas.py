@@ -192,7 +192,7 @@ def _quota_row(obj: Object) -> list[Any]:
     limits: list[str] = []
     for name in sorted(hard):
         text = f"{name}: {used.get(name, '0')}/{hard[name]}"
-        (limits if name.startswith("limits") else requests).append(text)
+        (limits if name.startswith("limits.") else requests).append(text)
     return [name_of(obj), ", ".join(requests), ", ".join(limits), age(obj)]
 
 

@@ -112,11 +112,12 @@ class _PodState:
     def _read_containers(self, status: Object) -> None:
         """Add the states of the app containers to `reason`, `ready`, `restarts` and `last_restart`.
 
-        The restarts of init containers that are not sidecars are dropped.
+        The restarts of init containers that are not sidecars are dropped. The first container determines the reason. If
+        it has completed, so does the first one that has failed, unless the pod is ready.
         """
         self.restarts, self.last_restart = self._sidecar_restarts, self._sidecar_last
         running = False
-        first_error = ""
+        error = ""
         for container in reversed(status.get("containerStatuses") or []):
             self.restarts += container.get("restartCount", 0)
             self.last_restart = max(self.last_restart, _finished(container.get("lastState")))
@@ -126,17 +127,16 @@ class _PodState:
                 self.reason = waiting["reason"]
             elif terminated is not None:
                 self.reason = terminated.get("reason") or _exit_text(terminated)
+                if terminated.get("exitCode", 0) != 0:
+                    error = self.reason
             elif container.get("ready") and state.get("running") is not None:
                 running = True
                 self.ready += 1
-            if (waiting is not None and waiting.get("reason")) or (
-                terminated is not None and terminated.get("exitCode", 0) != 0
-            ):
-                first_error = self.reason
-        if first_error:
-            self.reason = first_error
-        if self.reason == "Completed" and running:
-            self.reason = "Running" if _ready(status) else "NotReady"
+        if self.reason == "Completed":
+            if running and _ready(status):
+                self.reason = "Running"
+            else:
+                self.reason = error or ("NotReady" if running else self.reason)
 
     @property
     def restarts_cell(self) -> TimedCell | str:
