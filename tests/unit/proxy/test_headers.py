@@ -36,13 +36,13 @@ def test_identity_headers_are_replaced_and_credentials_dropped() -> None:
     assert forwarded_headers(sent, ALICE, "10.1.1.1", "id") == [
         (b"accept", b"*/*"),
         (b"x-forwarded-for", b"10.1.1.1"),
-        (b"audit-id", b"id"),
         (b"x-remote-user", b"alice"),
         (b"x-remote-uid", b"u1"),
         (b"x-remote-group", b"a"),
         (b"x-remote-group", b"system:authenticated"),
         (b"x-remote-extra-authentication.kubernetes.io%2Fnode-name", b"n1"),
         (b"x-remote-extra-authentication.kubernetes.io%2Fnode-name", b"n2"),
+        (b"audit-id", b"id"),
     ]
 
 

@@ -18,8 +18,9 @@ from cryptography.x509.oid import NameOID
 
 from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.authentication.interface import Authenticated, Rejected
+from tetrapod.generic.http.known_heads import of_headers
 from tetrapod.generic.http.peers import AUDIT_REQUEST_HEADER, AUDIT_STATE_KEY, NOT_PROCESSED
-from tetrapod.generic.http.request import Request
+from tetrapod.generic.http.request import HeaderList, Request
 from tetrapod.generic.lifecycle import RETRY_SECONDS
 from tetrapod.generic.observability.tracing import peer_traces
 from tetrapod.machinery.boundedcache import BoundedCache, weigh
@@ -107,9 +108,7 @@ class RequestHeaderAuthenticator:
             return self._identify(request)
         finally:
             if self._others or request.peer_certificates or request.same_user:
-                request.headers = [
-                    h for h in request.headers if h[0] not in self._ours and not h[0].startswith(self._extra_prefixes)
-                ]
+                request.headers = of_headers(request, self._others_of)
 
     def _identify(self, request: Request) -> Authenticated | Rejected | None:
         if not request.same_user:
@@ -121,14 +120,22 @@ class RequestHeaderAuthenticator:
                 if self._behind_aggregator and any(name in self._user_headers for name, _ in request.headers):
                     raise _front_proxy_rejected(error)
                 return Rejected((error,))
-        identity = tuple([header for header in request.headers if header[0].startswith(self._beginnings)])
-        user = self._users.recall(identity) or self._users.keep(identity, self._user(identity))
+        user, requests = of_headers(request, self._read)
         if not user.name:
             return None
-        for name, value in request.headers:
-            if (key := _REQUESTS.get(name)) is not None and value:
-                request.state.setdefault(key, _utf8(value))
+        for key, value in requests:
+            request.state.setdefault(key, value)
         return Authenticated(user)
+
+    def _others_of(self, headers: HeaderList) -> HeaderList:
+        """Return the headers without those of the identity."""
+        return [h for h in headers if h[0] not in self._ours and not h[0].startswith(self._extra_prefixes)]
+
+    def _read(self, headers: HeaderList) -> tuple[UserInfo, list[tuple[str, str]]]:
+        """Return the user that headers name, and the front proxy's requests: pairs of a key of `state` and a value."""
+        identity = tuple([header for header in headers if header[0].startswith(self._beginnings)])
+        user = self._users.recall(identity) or self._users.keep(identity, self._user(identity))
+        return user, [(key, _utf8(value)) for name, value in headers if value and (key := _REQUESTS.get(name))]
 
     def _user(self, headers: Headers) -> UserInfo:
         """Return the user that identity headers name. Without a user header, the name is empty."""

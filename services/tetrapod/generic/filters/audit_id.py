@@ -18,7 +18,9 @@ def with_audit_id(handler: Handler) -> Handler:
     """
 
     async def audit_id(request: Request) -> Response:
-        request.audit_id = request.header(b"audit-id") or new_audit_id()
+        if request.head is None:  # else the HTTP server has set it
+            request.audit_id = request.header(b"audit-id")
+        request.audit_id = request.audit_id or new_audit_id()
         AUDIT_ID.set(request.audit_id)
         response = await handler(request)
         response.headers.append((b"audit-id", request.audit_id.encode("latin-1", "replace")))

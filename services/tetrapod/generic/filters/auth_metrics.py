@@ -5,7 +5,6 @@ Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/metrics.go
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 from tetrapod.generic.authorization.interface import AuthorizationResult, Decision
@@ -38,7 +37,7 @@ class _Result:
 
     def __init__(self, attempts: Counter, seconds: Histogram, result: str) -> None:
         self._attempts = attempts.row((result,))
-        self._observe = partial(seconds.count, seconds.row((result,)))
+        self._observe = seconds.counter(seconds.row((result,)))
 
     def count(self, seconds: float) -> None:
         """Count an attempt that took `seconds`."""

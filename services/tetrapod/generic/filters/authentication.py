@@ -15,7 +15,8 @@ from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.filters.auth_metrics import authenticated, not_authenticated
 from tetrapod.generic.filters.filter_metrics import FilterLatency
 from tetrapod.generic.filters.goaway import CLOSE
-from tetrapod.generic.http.request import Handler, Request, Response
+from tetrapod.generic.http.known_heads import of_headers
+from tetrapod.generic.http.request import Handler, HeaderList, Request, Response
 from tetrapod.machinery import status
 from tetrapod.machinery.user import ALL_UNAUTHENTICATED, ANONYMOUS
 
@@ -58,12 +59,16 @@ def with_authentication(handler: Handler, authenticator: RequestAuthenticator, *
         user = request.user = result.user
         request.annotations.update(result.annotations)
         request.warnings.extend(result.warnings)
-        request.headers = [h for h in request.headers if h[0] != b"authorization" and not h[0].startswith(b"x-remote-")]
+        request.headers = of_headers(request, _without_credentials)
         if (user.name == ANONYMOUS.name or ALL_UNAUTHENTICATED in user.groups) and closes(request):
             return await _answer_and_close(handler, request)
         return await handler(request)
 
     return authentication
+
+
+def _without_credentials(headers: HeaderList) -> HeaderList:
+    return [header for header in headers if header[0] != b"authorization" and not header[0].startswith(b"x-remote-")]
 
 
 def _unauthorized(*, close: bool) -> status.StatusError:

@@ -2,6 +2,21 @@
 
 Each filter is a small module with a function from `Handler` to `Handler`. Upstream wraps handlers from the inside
 out; this list is in the order of a request, from the outside in.
+
+A request passes the filters of the aggregator, and those of the service behind it. These run twice for a reason:
+
+- audit-id, requestinfo: the logs, spans and routes of the service need both. The service takes the aggregator's ID.
+- metrics: each process has its own. The aggregator does not count requests that it forwards.
+- errors, warnings, cachecontrol: each process has errors and pages of its own, such as /metrics.
+- draining: a service stops independently of the aggregator, which then sends the request to another replica.
+- deadline: the aggregator may be gone, or have stopped to wait.
+- authentication: identity headers count only with the certificate of the front proxy. Clients may also connect to the
+  service directly, with a certificate or a token.
+- impersonation, authorization: for such clients. A front proxy vouches for an identity, not for permissions.
+- maxinflight: several aggregators may forward to one service.
+- compression: compressed bytes are fewer to encrypt. The aggregator passes them on.
+
+Queuing, fairness between users over time, and audit events are the aggregator's alone.
 Upstream: staging/src/k8s.io/apiserver/pkg/server/config.go, DefaultBuildHandlerChain
 """
 

@@ -25,7 +25,8 @@ from tetrapod.generic.filters.filter_metrics import (
 )
 from tetrapod.generic.filters.impersonation_modes import Impersonated, Mode, all_modes
 from tetrapod.generic.http.headers import NOSNIFF
-from tetrapod.generic.http.request import Handler, Request, Response
+from tetrapod.generic.http.known_heads import of_headers
+from tetrapod.generic.http.request import Handler, HeaderList, Request, Response
 from tetrapod.machinery.boundedcache import BoundedCache
 from tetrapod.machinery.failure import Failure
 from tetrapod.machinery.golang.quoting import go_quote
@@ -88,10 +89,14 @@ def requested_user(request: Request) -> UserInfo | None:
     Raises:
         StatusError: 400, the headers contain a uid, groups or extra values but no name.
     """
-    for key, _ in request.headers:
-        if key.startswith(_PREFIX):
-            return _named_user(request)
-    return None
+    return _named_user(request) if of_headers(request, _impersonate) else None
+
+
+def _impersonate(headers: HeaderList) -> bool:
+    for name, _ in headers:  # noqa: SIM110 - `any` takes twice the time
+        if name.startswith(_PREFIX):
+            return True
+    return False
 
 
 def _named_user(request: Request) -> UserInfo | None:

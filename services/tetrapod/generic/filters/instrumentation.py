@@ -58,7 +58,7 @@ def with_instrumentation(handler: Handler, component: str) -> Handler:
             if code == 429:
                 metrics.dropped(request)
             elif (series := metrics.series(request)) is not None:
-                if isinstance(response, StreamResponse | UpgradeResponse) and is_long_running(info):
+                if is_long_running(info) and isinstance(response, (StreamResponse, UpgradeResponse)):
                     _count_when_ended(request, response, series, metrics.labels(request), log_fields)
                     log_fields = None
                 else:

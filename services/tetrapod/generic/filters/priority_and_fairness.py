@@ -151,7 +151,7 @@ def _release(limiter: FlowLimiter, in_flight: InFlight | None, unregister: Calla
 
 
 def _call_when_ended(response: Response, callback: Callable[[], None]) -> None:
-    if not isinstance(response, StreamResponse | UpgradeResponse):
+    if not isinstance(response, (StreamResponse, UpgradeResponse)):
         callback()
         return
     run: Callable[[Any], Awaitable[None]] = response.run

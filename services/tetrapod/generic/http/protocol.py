@@ -165,6 +165,22 @@ class HttpProtocol(ReceivingProtocol):
             self.flow.pause_reading()
             self.waiting.append(exchange)
 
+    def _start_known(self, data: bytes) -> bool:
+        found = None if self.flow.write_paused else self.known_heads.find(data)
+        if found is None:
+            return False
+        method, target, audit_id, head = found
+        request = Request(
+            method, target.path, raw_path=target.raw_path, query_string=target.query, headers=head.headers
+        )
+        request.head, request.audit_id = head, audit_id
+        exchange = Http1Exchange(self, request, keep_alive=True, http10=False)
+        exchange.complete = True
+        exchange.connect_request(self.remote, self.scheme or "http", self.verification)
+        self.head_since = 0.0
+        self.exchange = exchange
+        return True
+
     def on_body(self, body: bytes) -> None:
         self.framing_size = -1
         self.chunks += 1

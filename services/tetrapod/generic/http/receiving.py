@@ -28,6 +28,7 @@ from tetrapod.generic.http.connection_state import (
 from tetrapod.generic.http.error_responses import bad_request, too_large
 from tetrapod.generic.http.head_validation import escape_target, replace_method
 from tetrapod.generic.http.http1_exchange import Http1Exchange
+from tetrapod.generic.http.known_heads import KnownHeads
 from tetrapod.generic.http.limits import MAX_AROUND_BODY, MAX_HEAD, MAX_HEADERS, excess
 from tetrapod.generic.http.loop_monitor import NOTICED
 from tetrapod.generic.http.request import Request
@@ -93,6 +94,7 @@ class ReceivingProtocol(HttpToolsProtocol):
         self.method = ""  # the method that the parser does not know
         self.url = b""
         self.headers = []
+        self.known_heads = KnownHeads()
 
     def data_received(self, data: bytes) -> None:
         if self.connection_state is not OPEN:
@@ -107,12 +109,24 @@ class ReceivingProtocol(HttpToolsProtocol):
         self.chunks = 0
         if len(data) > _SLICE:
             self._feed_slices(data)
-        else:
+        elif self.exchange is not None or self.in_head or self.waiting:
             self._feed(data)
+        elif not self._start_known(data):
+            self._feed(data)
+            if self.exchange is not None:
+                self._keep_head(data)
         if (seconds := time.perf_counter() - began) >= NOTICED:
             self._record_long_parse(seconds)
         if (exchange := self.exchange) is not None and exchange.task is None:
             exchange.start(self.loop)
+
+    def _keep_head(self, data: bytes) -> None:
+        """Keep the head of the request that was just parsed from `data`, so that the next such head need not be."""
+        exchange = self.exchange
+        if exchange is None or not exchange.complete or exchange.length >= 0 or not exchange.keep_alive:
+            return
+        if not exchange.http10 and not exchange.expects_continue and not self.waiting and self.connection_state is OPEN:
+            self.known_heads.keep(data, exchange.request)
 
     def _receive_unparsed(self, data: bytes) -> None:
         """Keep received bytes that cannot be parsed now, or drop them if the state is BROKEN or CLOSED."""
@@ -333,6 +347,10 @@ class ReceivingProtocol(HttpToolsProtocol):
         sent.
         """
         self._reject_with(bad_request(code, phrase, detail, text))
+
+    def _start_known(self, data: bytes) -> bool:
+        """Handle `data` as a request whose head is known, and return whether it is one."""
+        raise NotImplementedError
 
     def _reject_with(self, response: bytes) -> None:
         """Send a response to a request that cannot be parsed, and close the connection."""

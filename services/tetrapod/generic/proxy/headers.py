@@ -12,7 +12,7 @@ from collections.abc import Collection
 from typing import Final
 
 from tetrapod.generic.http.peers import RESPONSE_HEADERS
-from tetrapod.generic.http.request import HeaderList
+from tetrapod.generic.http.request import HeaderList, Request
 from tetrapod.generic.http.response_head import canonical
 from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.user import UserInfo
@@ -63,12 +63,28 @@ _NOTHING: Final[frozenset[bytes]] = frozenset()
 _REMOTE: Final = b"x-remote-"
 _IDENTITY: Final = (_REMOTE, b"impersonate-")
 _CHANGED_ON_THE_WAY: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]|\A[ \t]|[ \t]\Z")
+_LONGEST_KEPT: Final = 2048
+"""The most bytes of forwarded headers that are kept for later requests. A user may have a thousand groups."""
 _TOKEN: Final = frozenset(b"!#$&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
 def escape_header_key(key: str) -> str:
     """Return a key with `%`, and the characters that a header name cannot contain, percent-encoded."""
     return "".join(chr(byte) if byte in _TOKEN else f"%{byte:02X}" for byte in key.encode())
+
+
+class ForwardedHeaders(HeaderList):
+    """The headers of a forwarded request, with the encoded lines of all but the last one, which is the Audit-ID.
+
+    Attributes:
+        lines: the header lines, joined by CRLF.
+    """
+
+    __slots__ = ("lines",)
+
+    def __init__(self, headers: HeaderList, lines: bytes) -> None:
+        super().__init__(headers)
+        self.lines = lines
 
 
 class Unsendable(ValueError):
@@ -122,11 +138,38 @@ def forwarded_headers(
     Raises:
         Unsendable: the identity cannot be sent.
     """
-    result = _without(headers, _REPLACED if location is None else _REPLACED_WITH_LOCATION, remote, audit_id)
+    result = _without(headers, _REPLACED if location is None else _REPLACED_WITH_LOCATION, remote)
     result += identity_headers(user)
     if location is not None:
         result += location
+    if audit_id:
+        # The last one, because it is different in each request. A peer service thus recognizes the others
+        # (http/known_heads.py).
+        result.append((b"audit-id", audit_id.encode()))
     return result
+
+
+def shared_headers(request: Request) -> HeaderList:
+    """Return `forwarded_headers` of a request.
+
+    For requests with the same head, of the same user, all but the Audit-ID are computed and encoded once.
+
+    Raises:
+        Unsendable: the identity cannot be sent.
+    """
+    head, user, audit_id = request.head, request.user, request.audit_id
+    if head is None or not audit_id:
+        return forwarded_headers(request.headers, user, request.remote, audit_id)
+    known = head.derived.get(shared_headers)
+    if known is None or known[0] is not request.headers or known[1] is not user or known[2] != request.remote:
+        headers = forwarded_headers(request.headers, user, request.remote, "")
+        lines = b"\r\n".join([b": ".join(header) for header in headers])
+        known = (request.headers, user, request.remote, headers, lines)
+        if len(lines) <= _LONGEST_KEPT:
+            head.derived[shared_headers] = known
+    forwarded = ForwardedHeaders(known[3], known[4])
+    forwarded.append((b"audit-id", audit_id.encode()))
+    return forwarded
 
 
 def pass_through_headers(headers: HeaderList, remote: str) -> HeaderList:
@@ -138,10 +181,10 @@ def pass_through_headers(headers: HeaderList, remote: str) -> HeaderList:
         headers: the headers of the client.
         remote: the client's address, which is appended to X-Forwarded-For; "" for none.
     """
-    return _without(headers, _REPLACED, remote, "")
+    return _without(headers, _REPLACED, remote)
 
 
-def _without(headers: HeaderList, dropped: Collection[bytes], remote: str, audit_id: str) -> HeaderList:
+def _without(headers: HeaderList, dropped: Collection[bytes], remote: str) -> HeaderList:
     listed = _NOTHING
     trailers = False
     result: HeaderList = []
@@ -163,8 +206,6 @@ def _without(headers: HeaderList, dropped: Collection[bytes], remote: str, audit
         forwarded.append(remote.encode())
     if forwarded:
         result.append((b"x-forwarded-for", b", ".join(forwarded)))
-    if audit_id:
-        result.append((b"audit-id", audit_id.encode()))
     if trailers:
         result.append((b"te", b"trailers"))
     return result
@@ -241,7 +282,7 @@ def render_request(method: str, target: str, host: str, headers: HeaderList, fra
     `target` is the path with the query, `host` the value of the Host header, and `framing` further complete header
     lines.
     """
-    lines = [f"{method} {target} HTTP/1.1\r\nHost: {host}".encode("latin-1")]
-    lines += [b": ".join(header) for header in headers]
-    lines.append(framing + b"\r\n")
-    return b"\r\n".join(lines)
+    first = f"{method} {target} HTTP/1.1\r\nHost: {host}".encode("latin-1")
+    if type(headers) is ForwardedHeaders:
+        return b"\r\n".join((first, headers.lines, b": ".join(headers[-1]), framing + b"\r\n"))
+    return b"\r\n".join((first, *[b": ".join(header) for header in headers], framing + b"\r\n"))

@@ -16,7 +16,8 @@ from typing import Final
 from tetrapod.generic.http.error_responses import status_response
 from tetrapod.generic.http.h2.response_headers import CONNECTION_SPECIFIC
 from tetrapod.generic.http.headers import TEXT_TYPE
-from tetrapod.generic.http.limits import excess
+from tetrapod.generic.http.known_heads import LARGEST, Head
+from tetrapod.generic.http.limits import MAX_PATH, excess
 from tetrapod.generic.http.request import HeaderList, Request, Response
 from tetrapod.generic.http.request_target import escape_beyond_ascii, parse_target, valid_host
 from tetrapod.machinery.boundedcache import bounded
@@ -83,6 +84,52 @@ def parse_request(fields: HeaderList, *, has_body: bool) -> RequestHead:
         head.rejection = status_response(StatusError(beyond[0], "", beyond[1]))
     _set_target(head, path)
     return head
+
+
+class LastHeaders:
+    """The headers of a connection's last request without a body. Most clients send the same ones again and again.
+
+    Such requests share them, and the results that filters compute from them (known_heads.py).
+    """
+
+    __slots__ = ("_authority", "_fields", "_head")
+
+    def __init__(self) -> None:
+        self._head: Head | None = None
+        self._fields: HeaderList = []
+        self._authority: bytes | None = None
+
+    def parse(self, fields: HeaderList, *, has_body: bool) -> RequestHead:
+        """Return the result of `parse_request` with the same arguments, and raise its exceptions."""
+        if not has_body and (head := self._repeated(fields)) is not None:
+            return head
+        head = parse_request(fields, has_body=has_body)
+        if not has_body and head.length < 0 and not head.expects_continue and head.rejection is None:
+            self._keep(fields, head.request)
+        return head
+
+    def _repeated(self, fields: HeaderList) -> RequestHead | None:
+        """Return the request with these fields if its headers are the last ones, else None."""
+        count = len(fields) - len(self._fields)
+        if self._head is None or count < 0 or fields[count:] != self._fields:
+            return None
+        pseudo = dict(fields[:count])
+        path = pseudo.get(b":path", b"")
+        if len(pseudo) != count or not pseudo.keys() <= _PSEUDO or len(path) > MAX_PATH:
+            return None
+        if pseudo.get(b":authority") != self._authority or any(map(_BAD_VALUE.search, pseudo.values())):
+            return None
+        head = RequestHead(_request(pseudo))
+        head.request.head, head.request.headers = self._head, self._head.headers
+        _set_target(head, path)
+        return head
+
+    def _keep(self, fields: HeaderList, request: Request) -> None:
+        start = next((index for index, (name, _) in enumerate(fields) if name[:1] != b":"), len(fields))
+        size = sum(len(name) + len(value) for name, value in request.headers)
+        if size <= LARGEST and all(name != b"audit-id" for name, _ in request.headers):
+            self._head, self._fields = Head(request.headers), fields[start:]
+            self._authority = dict(fields[:start]).get(b":authority")
 
 
 def parse_trailers(fields: HeaderList) -> None:

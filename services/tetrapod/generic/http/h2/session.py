@@ -19,7 +19,7 @@ from tetrapod.generic.http.error_responses import status_response
 from tetrapod.generic.http.h2.allowance import Allowance
 from tetrapod.generic.http.h2.handlers import Handlers
 from tetrapod.generic.http.h2.outgoing import Outgoing
-from tetrapod.generic.http.h2.request_head import MalformedRequest, RequestHead, parse_request, parse_trailers
+from tetrapod.generic.http.h2.request_head import LastHeaders, MalformedRequest, RequestHead, parse_trailers
 from tetrapod.generic.http.h2.settings import connection_window
 from tetrapod.generic.http.h2.states import (
     DRAINING,
@@ -73,6 +73,7 @@ class Http2Session:
         self.streams: dict[int, Stream] = {}
         self.idle_since = loop.time()
         self._decoder = HeaderDecoder(MAX_HEAD)
+        self._last_headers = LastHeaders()
         self._client = PeerSettings()
         self._last = 0  # the last stream of the client
         self._credit = connection_window(state.max_streams)  # bytes of bodies that the client may send
@@ -166,7 +167,7 @@ class Http2Session:
 
     def _request(self, number: int, fields: list[tuple[bytes, bytes]], *, ended: bool) -> None:
         try:
-            head = parse_request(fields, has_body=not ended)
+            head = self._last_headers.parse(fields, has_body=not ended)
         except MalformedRequest:
             self._refuse(number, frames.PROTOCOL_ERROR)
             return
