@@ -9,27 +9,32 @@ from typing import Any
 
 from tetrapod.core.quota.pods import counts_as_pod
 from tetrapod.core.quota.scopes import is_terminating
+from tetrapod.machinery.equality import same
 from tetrapod.machinery.gvk import GroupResource, Object
 
 
 def may_decrease_usage(resource: GroupResource, old: Object, new: Object) -> bool:
     """Return whether an update of an object may decrease its usage, so that quotas must be recalculated.
 
-    That is so for a pod whose scope or resources change or that is no longer counted, for a Service whose counted type
-    changes, and for every update of a PersistentVolumeClaim. Other resources give False.
+    That is so for a pod whose scope or actual resources change or that is no longer counted, for a Service whose
+    counted type changes, and for every update of a PersistentVolumeClaim. Other resources give False.
     """
     match resource:
         case ("", "pods"):
             scope_changed = is_terminating(old) != is_terminating(new)
-            return (
-                scope_changed or _resources(old) != _resources(new) or (counts_as_pod(old) and not counts_as_pod(new))
-            )
+            return scope_changed or _resources_changed(old, new) or (counts_as_pod(old) and not counts_as_pod(new))
         case ("", "services"):
             return _counted_type(old) != _counted_type(new)
         case ("", "persistentvolumeclaims"):
             return True  # upstream compares two pointers that are never equal
         case _:
             return False
+
+
+def _resources_changed(old: Object, new: Object) -> bool:
+    """Return whether the actual resources of a container differ that had a status before and still has one."""
+    former, current = _resources(old), _resources(new)
+    return any(name in current and not same(current[name], resources) for name, resources in former.items())
 
 
 def _resources(pod: Object) -> dict[str, Any]:
