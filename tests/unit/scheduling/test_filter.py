@@ -20,7 +20,7 @@ class Served:
     def __init__(self) -> None:
         self.now = 0.0
         self.order: list[str] = []
-        scheduler = FairScheduler(clock=lambda: self.now, group_of=kind_of_user)
+        scheduler = FairScheduler(clock=lambda: self.now, now=lambda: self.now, group_of=kind_of_user)
         self.serve = with_fair_scheduling(self._handle, scheduler)
 
     async def _handle(self, request: Request) -> Response:

@@ -22,12 +22,17 @@ class Served:
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.scheduler = FairScheduler(clock=lambda: self.now, group_of=lambda flow: str(flow).partition("/")[0])
+        self.scheduler = FairScheduler(
+            clock=lambda: self.now, now=lambda: self.now, group_of=lambda flow: str(flow).partition("/")[0]
+        )
         self.order: list[str] = []
 
     async def request(self, flow: str, cost: float = 0.0001) -> None:
         if not self.scheduler.try_start(flow):
             await self.scheduler.wait(flow)
+        await run(self.scheduler, flow, self._work(flow, cost))
+
+    async def _work(self, flow: str, cost: float) -> None:
         self.now += cost
         self.order.append(flow)
 
@@ -108,6 +113,28 @@ async def test_a_client_that_disconnects_while_waiting_uses_no_step() -> None:
     await served.request("flood")
 
 
+async def test_a_light_flow_starts_several_requests_while_a_flood_waits() -> None:
+    served = Served()
+    flood = served.flood(500, cost=0.001)
+    await served.until_begun(50)
+    before = len(served.order)
+    light = [asyncio.create_task(served.request("light")) for _ in range(DEFAULT.light_starts)]
+    await asyncio.gather(*light)
+    assert len(served.order) - before <= 2 * DEFAULT.light_starts
+    await asyncio.gather(*flood)
+
+
+async def test_a_flow_that_has_used_its_time_waits_for_its_turn() -> None:
+    served = Served()
+    flood = served.flood(500, cost=0.001)
+    await served.until_begun(50)
+    busy = [asyncio.create_task(served.request("busy", cost=0.001)) for _ in range(100)]
+    await asyncio.gather(*busy)
+    second = served.order[-80:]
+    assert abs(second.count("busy") - second.count("flood")) <= 10
+    await asyncio.gather(*flood)
+
+
 async def test_a_hundred_users_are_a_flood_too() -> None:
     served = Served()
     tasks = [asyncio.create_task(served.request(f"user-{i}", cost=0.001)) for i in range(100)]
@@ -173,13 +200,16 @@ async def test_contention_lasts_for_a_moment_after_the_last_start() -> None:
 async def test_steps_are_shorter_during_contention() -> None:
     """A step starts only as many requests as another flow may have to wait for."""
     busy, now = 0.0, 100.0
-    scheduler = FairScheduler(clock=lambda: busy, now=lambda: now)
+    scheduler = FairScheduler(clock=lambda: busy, now=lambda: now + busy)
+
+    async def work() -> None:
+        nonlocal busy
+        busy += DEFAULT.step / 6
 
     async def request(flow: str) -> None:
-        nonlocal busy
         if not scheduler.try_start(flow):
             await scheduler.wait(flow)
-        busy += DEFAULT.step / 6
+        await run(scheduler, flow, work())
 
     async def begun_in_a_step() -> float:
         before = busy
@@ -187,8 +217,8 @@ async def test_steps_are_shorter_during_contention() -> None:
         return busy - before
 
     async def longest(*flows: str) -> float:
-        tasks = [asyncio.create_task(request(flow)) for _ in range(400 // len(flows)) for flow in flows]
-        for _ in range(20):  # until the number of requests in a step has settled
+        tasks = [asyncio.create_task(request(flow)) for _ in range(4000 // len(flows)) for flow in flows]
+        for _ in range(150):  # until the flows are light no more, and the number of requests in a step has settled
             await asyncio.sleep(0)
         found = max([await begun_in_a_step() for _ in range(10)])
         await asyncio.gather(*tasks)

@@ -7,6 +7,7 @@ header unverified: a client that forges it only gets a queue of its own.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Any, Final
 
@@ -74,8 +75,12 @@ class _ScheduledWriter(ForwardingWriter):
         super().__init__(writer)
         self.write = writer.write
         self._scheduler, self._flow = scheduler, flow
+        self._resumed = time.monotonic()
 
     async def drain(self) -> None:
+        now = time.monotonic()
+        self._scheduler.charge(self._flow, now - self._resumed, now)
         await self._writer.drain()
         if not self._scheduler.try_start(self._flow):
             await self._scheduler.wait(self._flow)
+        self._resumed = time.monotonic()

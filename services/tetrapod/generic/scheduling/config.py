@@ -27,9 +27,15 @@ class FairScheduling:
         first_starts: the number of starts before anything was measured.
         spare_starts: starts in a step beyond that number, for flows that have not been served in it. A hundred such
             flows are a flood too.
+        light: a flow is light if its requests took less than this time of the loop in the present and the previous
+            `window`. The controller manager of a small cluster is light, and a flood is not.
+        window: see `light`.
+        light_starts: the starts of one light flow in a step, beyond which its requests wait.
+        light_step: the time that all requests of light flows may take in one step.
         enough_cpu: CPUs count as scarce when the steps of the loop got less than this share of their wall time on a
             CPU.
-        kept: the fraction of the measured CPU and wall time that is carried over from step to step (exponential decay).
+        kept: the fraction of the measured CPU and wall time that is carried over from step to step (exponential decay),
+            and of the mean time of a part from part to part.
         shared_for: the time for which two flows count as active together after one was served behind the other.
         contended_for: the time for which the loop counts as contended after a request had to wait.
         in_flight: the limit of the sum of the weights of one flow's recent requests. Eight keep a pipeline to another
@@ -50,6 +56,10 @@ class FairScheduling:
     most_starts: int = 32
     first_starts: int = 8
     spare_starts: int = 8
+    light: float = 0.02
+    window: float = 0.1
+    light_starts: int = 4
+    light_step: float = 0.004
     enough_cpu: float = 0.87
     kept: float = 0.98
     shared_for: float = 1.0

@@ -6,9 +6,15 @@ arrival: after a user with a hundred connections everybody would wait for a hund
 starts only as many requests in one step of the loop as fit its time, and serves the flows with waiting requests round
 robin. Flows belong to groups, such as priority levels, and the groups are served round robin too: a controller manager
 is one flow, and needs more than one turn for every turn of five hundred kubelets. A flow that has no waiting request
-and was not served in this step need not wait. A request that has waited for something (its write is on disk, a webhook
-has answered) is scheduled again for the rest of its work. In kube-apiserver Go's scheduler shares the CPUs between
-goroutines.
+and was not served in this step need not wait.
+
+Turns are for floods. A busy loop has few steps, because other work, such as the delivery of events, takes most of each.
+A flow that gets one turn in each is slow then. Light flows, whose requests have taken little of the loop's time lately,
+therefore precede the others and get several starts in a step. All kubelets and controllers of a cluster are light
+until the loop is overloaded.
+
+A request that has waited for something (its write is on disk, a webhook has answered) is scheduled again for the rest
+of its work. In kube-apiserver Go's scheduler shares the CPUs between goroutines.
 """
 
 from __future__ import annotations
@@ -44,6 +50,48 @@ class _Queue:
         return (self.started or self.new).popleft()
 
 
+class _Turns:
+    """The flows with waiting requests. Groups are served in turn, and the flows of each in turn.
+
+    Args:
+        group_of: returns the group of a flow.
+    """
+
+    def __init__(self, group_of: Callable[[Hashable], Hashable]) -> None:
+        self._group_of = group_of
+        self._queues: dict[Hashable, _Queue] = {}  # by flow
+        # By group, the flows that wait; both in the order in which they are served.
+        self._flows: dict[Hashable, deque[Hashable]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._queues)
+
+    def __contains__(self, flow: Hashable) -> bool:
+        return flow in self._queues
+
+    def queue(self, flow: Hashable) -> _Queue:
+        """Return the queue of a flow. If it has none, its turn comes after those of all flows of its group."""
+        queue = self._queues.get(flow)
+        if queue is None:
+            queue = _Queue()
+            self.put(flow, queue)
+        return queue
+
+    def put(self, flow: Hashable, queue: _Queue) -> None:
+        """Add a flow with its queue, after all flows of its group."""
+        self._queues[flow] = queue
+        self._flows.setdefault(self._group_of(flow), deque()).append(flow)
+
+    def pop(self) -> tuple[Hashable, _Queue]:
+        """Remove the flow whose turn it is, and return it with its queue. At least one must wait."""
+        group = next(iter(self._flows))
+        flows = self._flows.pop(group)
+        flow = flows.popleft()
+        if flows:
+            self._flows[group] = flows
+        return flow, self._queues.pop(flow)
+
+
 class FairScheduler:
     """The scheduler of one event loop. A step is one iteration of the loop, in which a limited number of requests run.
 
@@ -71,19 +119,21 @@ class FairScheduler:
         self._config = config
         self._disabled = not config.enabled
         self._is_background = is_background
-        self._group_of = group_of
         self._clock = clock
         self._now = now
         self._loop: asyncio.AbstractEventLoop | None = None  # until Python 3.12, asking for it is a system call
-        self._waiting: dict[Hashable, _Queue] = {}  # by flow
-        # By group, the flows that wait; both in the order in which they are served.
-        self._turns: dict[Hashable, deque[Hashable]] = {}
-        self._served: set[Hashable] = set()  # flows that were served in this step
+        self._light, self._others = _Turns(group_of), _Turns(group_of)  # a flow is in one of them
+        self._used: dict[Hashable, float] = {}  # by flow, seconds of the loop's time in this window
+        self._used_before: dict[Hashable, float] = {}  # in the window before
+        self._window_ends = 0.0  # by `now`
+        self._part = 0.0  # the decaying mean of what a part of a request takes, in seconds
+        self._served: dict[Hashable, int] = {}  # by flow, the starts in this step
         self._stepping = False
         self._step_began = 0.0  # by `clock`
         self._step_began_at = 0.0  # by `now`
         self._starts = 0  # in this step
         self._most = config.first_starts
+        self._most_light = self._most
         self._most_spare = self._most + config.spare_starts
         self._cpu = self._wall = 0.0  # seconds of past steps, decaying
         self._last: Hashable = None  # the flow that started last, or asked to
@@ -116,12 +166,15 @@ class FairScheduler:
         if flow != self._last and not self._is_background(flow):
             self._last = flow
             self._shared_until = self._now() + self._config.shared_for
-        if self._starts >= self._most or self._waiting:
-            if flow in self._waiting or flow in self._served or self._starts >= self._most_spare:
+        if self._starts >= self._most or self._others or self._light:
+            if flow in self._others or flow in self._light:
                 return False
-            self._served.add(flow)
-        elif not self._starts:
-            self._served.add(flow)
+            served = self._served.get(flow, 0)
+            if (served or self._starts >= self._most_spare) and not (
+                served < self._config.light_starts and self._starts < self._most_light and self._is_light(flow)
+            ):
+                return False
+        self._served[flow] = self._served.get(flow, 0) + 1
         self._starts += 1
         if not self._stepping:
             self._stepping = True
@@ -143,12 +196,29 @@ class FairScheduler:
         """
         self._contended_until = self._now() + self._config.contended_for
         permission: asyncio.Future[None] = self._running_loop().create_future()
-        queue = self._waiting.get(flow)
-        if queue is None:
-            queue = self._waiting[flow] = _Queue()
-            self._turns.setdefault(self._group_of(flow), deque()).append(flow)
+        light = flow not in self._others and (flow in self._light or self._is_light(flow))
+        queue = (self._light if light else self._others).queue(flow)
         (queue.started if started else queue.new).append(permission)
         return permission
+
+    def charge(self, flow: Hashable, seconds: float, now: float) -> None:
+        """Count time of the loop that a request of a flow has taken.
+
+        Args:
+            flow: the flow.
+            seconds: the time.
+            now: the present time, by the clock `now` of the scheduler.
+        """
+        if now >= self._window_ends:
+            self._used_before = self._used if now < self._window_ends + self._config.window else {}
+            self._used = {}
+            self._window_ends = now + self._config.window
+        self._used[flow] = self._used.get(flow, 0.0) + seconds
+        self._part += (seconds - self._part) * (1.0 - self._config.kept)
+
+    def _is_light(self, flow: Hashable) -> bool:
+        """Return whether the requests of a flow have taken less than `FairScheduling.light` seconds lately."""
+        return self._used.get(flow, 0.0) + self._used_before.get(flow, 0.0) < self._config.light
 
     @types.coroutine
     def run(self, flow: Hashable, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
@@ -163,11 +233,15 @@ class FairScheduler:
         # A list that is emptied: a variable would form a reference cycle with the traceback of its error.
         failures: list[BaseException] = []
         while True:
+            began = self._now()
             try:
                 awaited = work.throw(failures.pop()) if failures else work.send(None)
             except StopIteration as done:
                 result: T = done.value
                 return result
+            finally:
+                now = self._now()
+                self.charge(flow, now - began, now)
             try:
                 yield awaited
                 if not self.try_start(flow):
@@ -189,35 +263,52 @@ class FairScheduler:
     def _step(self) -> None:
         """End one step of the loop and begin the next, in which a limited number of waiting requests run.
 
-        `_adapt` sets that number. The groups, and the flows of each, are served round robin, one request at a time,
-        until it is reached or none waits. It is called once in each step while there are requests.
+        `_adapt` sets that number. It is called once in each step while there are requests.
         """
         cpu = self._clock()
         self._adapt(cpu - self._step_began)
         self._starts = 0
         self._served.clear()
-        while self._waiting and self._starts < self._most:
-            group = next(iter(self._turns))
-            flows = self._turns.pop(group)
-            flow = flows.popleft()
-            queue = self._waiting[flow]
-            permission = queue.next()
-            if queue:
-                flows.append(flow)
-            else:
-                del self._waiting[flow]
-            if flows:
-                self._turns[group] = flows
-            if not permission.done():  # otherwise the request was cancelled
-                permission.set_result(None)
-                self._served.add(flow)
-                self._starts += 1
+        self._serve_light()
+        self._serve_others()
         self._stepping = self._starts > 0
         if self._stepping:
             self._next_step(cpu)
 
+    def _serve_light(self) -> None:
+        """Let waiting requests of light flows run, and move flows that are light no more to the others."""
+        turns = self._light
+        while turns and self._starts < self._most_light:
+            flow, queue = turns.pop()
+            if not self._is_light(flow):
+                self._others.put(flow, queue)
+                continue
+            self._permit(flow, queue.next())
+            if queue:
+                turns.put(flow, queue)
+                if self._served.get(flow, 0) >= self._config.light_starts:
+                    return
+
+    def _serve_others(self) -> None:
+        """Let waiting requests of the other flows run: at least as many as `_serve_light` did."""
+        turns, most = self._others, max(self._most, 2 * self._starts)
+        while turns and self._starts < most:
+            flow, queue = turns.pop()
+            self._permit(flow, queue.next())
+            if queue:
+                turns.put(flow, queue)
+
+    def _permit(self, flow: Hashable, request: asyncio.Future[None]) -> None:
+        if not request.done():  # otherwise it was cancelled
+            request.set_result(None)
+            self._served[flow] = self._served.get(flow, 0) + 1
+            self._starts += 1
+
     def _adapt(self, cpu_seconds: float) -> None:
-        """Set how many requests may run in the next step, from the CPU seconds that this one took."""
+        """Set how many requests may run in the next step, from the CPU seconds that this one took.
+
+        The number for light flows follows from what parts of requests take.
+        """
         config = self._config
         self._cpu = config.kept * self._cpu + cpu_seconds
         self._wall = config.kept * self._wall + self._now() - self._step_began_at
@@ -228,3 +319,5 @@ class FairScheduler:
             # one more would have fitted
             self._most = min(self._most + 1, config.most_starts)
         self._most_spare = self._most + config.spare_starts
+        in_step = int(config.light_step / self._part) if self._part else config.most_starts
+        self._most_light = max(self._most, min(in_step, config.most_starts))
