@@ -66,33 +66,34 @@ class ResourceQuotaController:
                 await asyncio.sleep(_RETRY)
                 late = time.monotonic() >= due
                 for key, quota in self._quotas.objects.items():
-                    if late or not _is_counted(quota):
+                    if late or self._awaits_resource(quota):
                         self._queue.add(key)
                 due = time.monotonic() + _RESYNC if late else due
 
     def _on_quota(self, old: Object | None, new: Object | None) -> None:
-        if new is None:
-            return
-        if (
-            old is None
-            or old.get("spec") != new.get("spec")
-            or (new.get("status") or {}).get("hard") != new["spec"].get("hard")
-        ):
+        """Queue a quota that is new or whose limits have changed. A status that a user has written stays for now."""
+        if new is not None and (old is None or _limits(old) != _limits(new)):
             self._queue.add((new["metadata"]["namespace"], new["metadata"]["name"]))
+
+    def _awaits_resource(self, quota: Object) -> bool:
+        """Return whether status.used lacks a resource that no server has served yet."""
+        return not _is_counted(quota) and any(
+            self._watched.get(resource) is None for resource in tracked(_limits(quota))
+        )
 
     def _on_object(self, resource: GroupResource) -> Any:
         """Return an informer's handler for objects of this resource.
 
-        It queues all quotas of the object's namespace if the event can decrease their usage.
+        It queues all quotas of the object's namespace that limit the resource, if the event can decrease their usage.
         """
 
         def changed(old: Object | None, new: Object | None) -> None:
             if new is not None and (old is None or not may_decrease_usage(resource, old, new)):
                 return
             namespace = (old or new or {})["metadata"].get("namespace", "")
-            for quota_namespace, name in self._quotas.objects:
-                if quota_namespace == namespace:
-                    self._queue.add_after((quota_namespace, name), _SETTLE)
+            for key, quota in self._quotas.objects.items():
+                if key[0] == namespace and _limits_resource(quota, resource):
+                    self._queue.add_after(key, _SETTLE)
 
         return changed
 
@@ -130,8 +131,9 @@ class ResourceQuotaController:
             if error.code == 404:
                 return
             raise
-        hard = (quota.get("spec") or {}).get("hard") or {}
-        used = await self._used(quota, namespace, hard)
+        hard = _limits(quota)
+        former = (quota.get("status") or {}).get("used") or {}
+        used = {name: former[name] for name in hard if name in former} | await self._used(quota, namespace, hard)
         status = {"hard": hard, "used": used} if hard else {}
         if (quota.get("status") or {}) != status:
             await self._client.update(QUOTAS, namespace, {**quota, "status": status}, subresource="status")
@@ -171,11 +173,19 @@ class ResourceQuotaController:
         return {name: str(total) for name, total in totals.items()}
 
 
+def _limits(quota: Object) -> Object:
+    return (quota.get("spec") or {}).get("hard") or {}
+
+
+def _limits_resource(quota: Object, resource: GroupResource) -> bool:
+    """Return whether status.hard may limit a resource. Claims are limited by the names of device classes too."""
+    hard = (quota.get("status") or {}).get("hard") or {}
+    return resource == CLAIMS or resource in tracked(hard)
+
+
 def _is_counted(quota: Object) -> bool:
     """Return whether status.used has an entry for each name in spec.hard."""
-    return ((quota.get("status") or {}).get("used") or {}).keys() >= (
-        (quota.get("spec") or {}).get("hard") or {}
-    ).keys()
+    return ((quota.get("status") or {}).get("used") or {}).keys() >= _limits(quota).keys()
 
 
 class _Lookups:
