@@ -26,7 +26,7 @@ run_tests = $(PYTEST) $(1) $(if $(RETRY),|| { [ $$? = 1 ] && echo "== Retried be
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run install dev lock lint test test-all test-versions release facts coverage contract contract-http2 fuzz chaos soak stall differential bench bench-envtest scale screenshots e2e e2e-image e2e-arm64 e2e-kind e2e-stock \
-	cluster cluster-load cluster-down cluster-soak proxy-states conformance conformance-short upstream upstream-short neighbours docs clean generate
+	cluster cluster-load cluster-down cluster-soak proxy-states conformance conformance-short upstream upstream-short upstream-kubectl neighbours docs clean generate
 
 ## run: install into .venv, and start all services in one process with its data in ./data
 run: install
@@ -207,6 +207,10 @@ conformance-short: dev
 ## upstream: run upstream's integration suites over Tetrapod, and write docs/reference/upstream-suites.md (ARGS='--only auth,client': some packages; all take hours)
 upstream: dev
 	PYTHONPATH=services:tests $(BIN)/python -m upstream $(ARGS)
+
+## upstream-kubectl: run upstream's tests of kubectl over Tetrapod (ARGS='run_pod_tests run_wait_tests': some of them; all take a quarter of an hour, and the first run builds programs)
+upstream-kubectl: dev
+	./tools/test_cmd.sh $(ARGS)
 
 ## neighbours: run controllers and API servers of other projects over Tetrapod, each with a task of its own (FORM=four: over four services; the first run builds them, which takes up to an hour)
 neighbours: dev
