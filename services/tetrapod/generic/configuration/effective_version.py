@@ -6,20 +6,18 @@ Upstream: staging/src/k8s.io/component-base/compatibility and apiserver/pkg/util
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from tetrapod.generic.configuration.version import KUBERNETES, RELEASE
 from tetrapod.machinery.error_aggregate import aggregate_errors
-from tetrapod.machinery.golang.quoting import go_quote
+from tetrapod.machinery.golang.versions import parse_generic
 
 Release = tuple[int, int]
 
 FLOOR: Final = (1, 34)
 """The oldest release that can be emulated: three before this one."""
 _COMPONENT: Final = "kube"
-_VERSION: Final = re.compile(r"\s*v?([0-9]+(?:\.[0-9]+)*)(.*)", re.DOTALL).fullmatch
 
 
 class EffectiveVersionError(ValueError):
@@ -101,7 +99,10 @@ def _release(settings: Sequence[str]) -> Release | None:
     for setting in settings:
         component, equals, text = setting.partition("=")
         component, text = (component.strip(), text.strip()) if equals else (_COMPONENT, component)
-        parts = _parse(text)
+        try:
+            parts = tuple(map(int, parse_generic(text)))
+        except ValueError as error:
+            raise EffectiveVersionError(str(error)) from None
         if len(parts) > 2 and parts[2]:
             raise EffectiveVersionError(f"patch version not allowed, got: {component}={_text(parts)}")
         if component in releases:
@@ -112,20 +113,6 @@ def _release(settings: Sequence[str]) -> Release | None:
         if component != _COMPONENT:
             raise EffectiveVersionError(f"component not registered: {component}")
     return next(((major, minor) for major, minor, *_ in releases.values()), None)
-
-
-def _parse(text: str) -> tuple[int, ...]:
-    match = _VERSION(text)
-    if match is None:
-        raise EffectiveVersionError(f"could not parse {go_quote(text)} as version")
-    parts = match[1].split(".")
-    if len(parts) < 2:
-        raise EffectiveVersionError(f"illegal version string {go_quote(text)}")
-    for part in parts:
-        if part.startswith("0") and part != "0":
-            problem = f"illegal zero-prefixed version component {go_quote(part)} in {go_quote(text)}"
-            raise EffectiveVersionError(problem)
-    return tuple(map(int, parts))
 
 
 def _text(parts: Sequence[int]) -> str:
