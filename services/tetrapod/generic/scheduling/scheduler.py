@@ -22,74 +22,13 @@ from __future__ import annotations
 import asyncio
 import time
 import types
-from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Hashable
 from typing import Any, TypeVar
 
 from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
+from tetrapod.generic.scheduling.turns import Turns
 
 T = TypeVar("T")
-
-
-class _Queue:
-    """The waiting requests of one flow. Those that have started before go first, because they hold seats and memory.
-
-    Each request is the future that `FairScheduler.wait` returned.
-    """
-
-    __slots__ = ("new", "started")
-
-    def __init__(self) -> None:
-        self.started: deque[asyncio.Future[None]] = deque()
-        self.new: deque[asyncio.Future[None]] = deque()
-
-    def __bool__(self) -> bool:
-        return bool(self.started or self.new)
-
-    def next(self) -> asyncio.Future[None]:
-        return (self.started or self.new).popleft()
-
-
-class _Turns:
-    """The flows with waiting requests. Groups are served in turn, and the flows of each in turn.
-
-    Args:
-        group_of: returns the group of a flow.
-    """
-
-    def __init__(self, group_of: Callable[[Hashable], Hashable]) -> None:
-        self._group_of = group_of
-        self._queues: dict[Hashable, _Queue] = {}  # by flow
-        # By group, the flows that wait; both in the order in which they are served.
-        self._flows: dict[Hashable, deque[Hashable]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._queues)
-
-    def __contains__(self, flow: Hashable) -> bool:
-        return flow in self._queues
-
-    def queue(self, flow: Hashable) -> _Queue:
-        """Return the queue of a flow. If it has none, its turn comes after those of all flows of its group."""
-        queue = self._queues.get(flow)
-        if queue is None:
-            queue = _Queue()
-            self.put(flow, queue)
-        return queue
-
-    def put(self, flow: Hashable, queue: _Queue) -> None:
-        """Add a flow with its queue, after all flows of its group."""
-        self._queues[flow] = queue
-        self._flows.setdefault(self._group_of(flow), deque()).append(flow)
-
-    def pop(self) -> tuple[Hashable, _Queue]:
-        """Remove the flow whose turn it is, and return it with its queue. At least one must wait."""
-        group = next(iter(self._flows))
-        flows = self._flows.pop(group)
-        flow = flows.popleft()
-        if flows:
-            self._flows[group] = flows
-        return flow, self._queues.pop(flow)
 
 
 class FairScheduler:
@@ -122,7 +61,7 @@ class FairScheduler:
         self._clock = clock
         self._now = now
         self._loop: asyncio.AbstractEventLoop | None = None  # until Python 3.12, asking for it is a system call
-        self._light, self._others = _Turns(group_of), _Turns(group_of)  # a flow is in one of them
+        self._light, self._others = Turns(group_of), Turns(group_of)  # a flow is in one of them
         self._used: dict[Hashable, float] = {}  # by flow, seconds of the loop's time in this window
         self._used_before: dict[Hashable, float] = {}  # in the window before
         self._window_ends = 0.0  # by `now`
