@@ -7,7 +7,6 @@ header unverified: a client that forges it only gets a queue of its own.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Any, Final
 
@@ -75,12 +74,11 @@ class _ScheduledWriter(ForwardingWriter):
         super().__init__(writer)
         self.write = writer.write
         self._scheduler, self._flow = scheduler, flow
-        self._resumed = time.monotonic()
+        self._resumed = scheduler.now()
 
     async def drain(self) -> None:
-        now = time.monotonic()
-        self._scheduler.charge(self._flow, now - self._resumed, now)
+        self._scheduler.charge(self._flow, self._resumed)
         await self._writer.drain()
         if not self._scheduler.try_start(self._flow):
             await self._scheduler.wait(self._flow)
-        self._resumed = time.monotonic()
+        self._resumed = self._scheduler.now()

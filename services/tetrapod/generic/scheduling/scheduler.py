@@ -35,6 +35,9 @@ class FairScheduler:
     """The scheduler of one event loop. A step is one iteration of the loop, in which a limited number of requests run.
 
     Before each part of its work, a request calls `try_start`, or else awaits `wait`.
+
+    Attributes:
+        now: returns the wall time in seconds.
     """
 
     def __init__(
@@ -59,7 +62,7 @@ class FairScheduler:
         self._disabled = not config.enabled
         self._is_background = is_background
         self._clock = clock
-        self._now = now
+        self.now = now
         self._loop: asyncio.AbstractEventLoop | None = None  # until Python 3.12, asking for it is a system call
         self._light, self._others = Turns(group_of), Turns(group_of)  # a flow is in one of them
         self._used: dict[Hashable, float] = {}  # by flow, seconds of the loop's time in this window
@@ -81,7 +84,7 @@ class FairScheduler:
 
     def contended(self) -> bool:
         """Return whether several flows are active, and a request had to wait within the last 100 ms."""
-        return self._now() < min(self._contended_until, self._shared_until)
+        return self.now() < min(self._contended_until, self._shared_until)
 
     def shared(self) -> bool:
         """Return whether several flows are active.
@@ -89,7 +92,7 @@ class FairScheduler:
         They are if requests of two flows came one after the other within the last second. Background flows do not
         count.
         """
-        return self._now() < self._shared_until
+        return self.now() < self._shared_until
 
     def cpu_scarce(self) -> bool:
         """Return whether recent steps of the loop got less CPU time than the share `enough_cpu` of their wall time."""
@@ -104,16 +107,16 @@ class FairScheduler:
             return True
         if flow != self._last and not self._is_background(flow):
             self._last = flow
-            self._shared_until = self._now() + self._config.shared_for
+            self._shared_until = self.now() + self._config.shared_for
+        served = self._served.get(flow, 0)
         if self._starts >= self._most or self._others or self._light:
             if flow in self._others or flow in self._light:
                 return False
-            served = self._served.get(flow, 0)
             if (served or self._starts >= self._most_spare) and not (
                 served < self._config.light_starts and self._starts < self._most_light and self._is_light(flow)
             ):
                 return False
-        self._served[flow] = self._served.get(flow, 0) + 1
+        self._served[flow] = served + 1
         self._starts += 1
         if not self._stepping:
             self._stepping = True
@@ -133,21 +136,17 @@ class FairScheduler:
             flow: the flow.
             started: whether the request has done some of its work already. It then precedes the flow's new requests.
         """
-        self._contended_until = self._now() + self._config.contended_for
+        self._contended_until = self.now() + self._config.contended_for
         permission: asyncio.Future[None] = self._running_loop().create_future()
         light = flow not in self._others and (flow in self._light or self._is_light(flow))
         queue = (self._light if light else self._others).queue(flow)
         (queue.started if started else queue.new).append(permission)
         return permission
 
-    def charge(self, flow: Hashable, seconds: float, now: float) -> None:
-        """Count time of the loop that a request of a flow has taken.
-
-        Args:
-            flow: the flow.
-            seconds: the time.
-            now: the present time, by the clock `now` of the scheduler.
-        """
+    def charge(self, flow: Hashable, began: float) -> None:
+        """Count the time of the loop that a request of a flow has taken without a pause since `began` (of `now`)."""
+        now = self.now()
+        seconds = now - began
         if now >= self._window_ends:
             self._used_before = self._used if now < self._window_ends + self._config.window else {}
             self._used = {}
@@ -172,15 +171,14 @@ class FairScheduler:
         # A list that is emptied: a variable would form a reference cycle with the traceback of its error.
         failures: list[BaseException] = []
         while True:
-            began = self._now()
+            began = self.now()
             try:
                 awaited = work.throw(failures.pop()) if failures else work.send(None)
             except StopIteration as done:
                 result: T = done.value
                 return result
             finally:
-                now = self._now()
-                self.charge(flow, now - began, now)
+                self.charge(flow, began)
             try:
                 yield awaited
                 if not self.try_start(flow):
@@ -191,7 +189,7 @@ class FairScheduler:
     def _next_step(self, cpu: float) -> None:
         """Begin a step. `cpu` is the present reading of the clock, which is a system call of 0.5 to 2 µs."""
         self._step_began = cpu
-        self._step_began_at = self._now()
+        self._step_began_at = self.now()
         self._running_loop().call_soon(self._step)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
@@ -250,7 +248,7 @@ class FairScheduler:
         """
         config = self._config
         self._cpu = config.kept * self._cpu + cpu_seconds
-        self._wall = config.kept * self._wall + self._now() - self._step_began_at
+        self._wall = config.kept * self._wall + self.now() - self._step_began_at
         longest = config.shared_step if self.shared() else config.step
         if cpu_seconds > longest:
             self._most = max(1, self._most - 1 - self._most // 4)
