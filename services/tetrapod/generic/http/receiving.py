@@ -113,15 +113,17 @@ class ReceivingProtocol(HttpToolsProtocol):
             self._feed(data)
         elif not self._start_known(data):
             self._feed(data)
-            if self.exchange is not None:
-                self._keep_head(data)
+            self._keep_head(data)
         if (seconds := time.perf_counter() - began) >= NOTICED:
             self._record_long_parse(seconds)
         if (exchange := self.exchange) is not None and exchange.task is None:
             exchange.start(self.loop)
 
     def _keep_head(self, data: bytes) -> None:
-        """Keep the head of the request that was just parsed from `data`, so that the next such head need not be."""
+        """Keep the head of the request that was just parsed from `data`, so that the next such head need not be.
+
+        Do nothing if no request has been parsed.
+        """
         exchange = self.exchange
         if exchange is None or not exchange.complete or exchange.length >= 0 or not exchange.keep_alive:
             return
