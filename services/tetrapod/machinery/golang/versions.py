@@ -17,7 +17,7 @@ _SUFFIX: Final = re.compile(rf"(?:-({_IDENTIFIERS}))?(?:\+{_IDENTIFIERS})?\s*", 
 
 
 def parse_generic(text: str) -> list[str]:
-    """Return the numbers of a version such as "v1.37", of which it has at least two. What follows them is ignored.
+    """Return the numbers of a version such as "v1.37", of which it has at least two. Ignore the text behind them.
 
     Raises:
         ValueError: the text does not begin with such numbers. The text of the error is upstream's.
